@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A kernel under construction: a straight list of instructions with labels in it, on physical registers.
+ *
+ *     struct ir *ir;  ir_new(isa, &ir);
+ *     label loop = ir_label_new(ir, "loop");
+ *     ir_label(ir, loop);                                          // here
+ *     EMIT(ir, ISA_V_ADD_U32, isa_vgpr(0, 1), isa_vgpr(1, 1), isa_vgpr(2, 1));
+ *     EMIT(ir, ISA_BUFFER_LOAD_DWORDX4, v, vaddr, srsrc, soffset)->flags |= ISA_OFFEN;
+ *     EMIT_LITERAL(ir, 0x1234, ISA_S_MOV_B32, isa_sgpr(4, 1), IR_LITERAL);
+ *     ir_branch(ir, ISA_S_CBRANCH_SCC1, loop);
+ *     ir_finish(ir, &options, &code);                              // passes, then encoding
+ *
+ * Generators write no s_waitcnt and no s_nop: ir_finish() runs the passes in this order
+ *     1. ir_dedup       removes assignments that give a register the value it already has
+ *     2. ir_wait        wait counts, over the control flow graph (wait.h)
+ *     3. ir_hazard      wait states (hazard.h)
+ *     4. encoding       label distances; a branch out of the range of simm16 becomes a long jump
+ * Scheduling is the generator's: schedule.h interleaves instruction streams before they are appended.
+ *
+ * Errors: emitting never fails on the spot; the first error (no memory, an instruction that does not encode) is kept and
+ * returned by ir_finish(), with the text of the instruction.
+ */
+#pragma once
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "build/isa/isa.h"
+
+typedef uint32_t ir_label_id;
+
+struct ir;
+
+int ir_new(const struct isa *isa, struct ir **ret_ir);
+struct ir *ir_unref(struct ir *ir);
+DEFINE_CLEANUP(struct ir *, ir_unref)
+
+const struct isa *ir_isa(const struct ir *ir);
+
+/* A label is made, placed once, and used by any number of branches before or after. The name is copied; it appears in listings. */
+ir_label_id ir_label_new(struct ir *ir, const char *name);
+void ir_label(struct ir *ir, ir_label_id label);
+
+/* Appends an instruction with these operands; the result may be changed until the next call (modifiers, offset, flags). Never NULL. */
+struct isa_inst *ir_emit(struct ir *ir, unsigned op, const struct isa_operand *operands, unsigned n_operands);
+#define EMIT(ir, op, ...)                                                                          \
+	ir_emit(ir, op, (const struct isa_operand[]){ __VA_ARGS__ },                               \
+		sizeof((const struct isa_operand[]){ __VA_ARGS__ }) / sizeof(struct isa_operand))
+
+/* The same with a 32-bit literal; the operand that holds it is IR_LITERAL. Also for the value of an ISA_IMM operand (IR_IMM). */
+#define IR_LITERAL ((struct isa_operand){ .code = ISA_LITERAL })
+#define IR_IMM ((struct isa_operand){ .code = ISA_IMM })
+#define EMIT_LITERAL(ir, value, op, ...) (EMIT(ir, op, __VA_ARGS__)->literal = (uint32_t)(value))
+
+/* op is one of the branches (ISA_S_BRANCH, ISA_S_CBRANCH_*). */
+void ir_branch(struct ir *ir, unsigned op, ir_label_id label);
+
+/* s_getpc/s_add/s_swappc to a label: return address in the SGPR pair `link`, an aligned pair `scratch` is destroyed. The callee
+ * returns with s_setpc_b64 link and must have been told to the passes with ir_function(). */
+void ir_call(struct ir *ir, ir_label_id callee, unsigned link_sgpr);
+
+/* A line of comment for listings, attached to the next instruction. Costs nothing in the code. */
+PRINTF_LIKE(2, 3) void ir_comment(struct ir *ir, const char *format, ...);
+
+/* Whole streams, for scheduling: moves all of `from` (which is left empty) to the end of `ir`. Labels stay valid only inside the
+ * ir that made them, so streams hold none. */
+void ir_append(struct ir *ir, struct ir *from);
+size_t ir_count(const struct ir *ir);
+
+struct ir_stats {		/* what the passes found; for kernel descriptors and for `tensilefs show` */
+	unsigned vgprs, agprs, sgprs;	/* highest register used + 1; sgprs without VCC and the like */
+	bool uses_vcc;
+	size_t instructions, waits, nops, dwords;
+};
+
+/* Runs the passes and appends the machine code to `code`. The ir is then finished: only ir_print() may follow. */
+int ir_finish(struct ir *ir, struct buffer *code, struct error *error, struct ir_stats *ret_stats);
+
+/* A listing in assembly that llvm-mc turns into the same bytes: labels, instructions, comments. */
+void ir_print(const struct ir *ir, struct buffer *text);

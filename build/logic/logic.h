@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * hipBLASLt's logic folders: YAML files with tuned solutions -> problem types, solutions, names, and the library metadata (.dat).
+ *
+ * Two steps, so that a mount costs little:
+ *     logic_scan()   reads only the head of each file (entries 0 to 4: architecture and problem type) and gives the catalog: which
+ *                    library bases ("TensileLibrary_HH_SH_..._gfx942") there are and which files each is merged from.
+ *     logic_load()   parses all of the files of one base: solutions with every derived parameter, tables, merged in sorted path order.
+ *
+ * Errors name the file, line and column, and the key and value where there is one. A file that cannot be read spoils only its own base.
+ * All structs are plain data in an arena owned by the object they came from; nothing is shared, so several bases may be loaded at once.
+ */
+#pragma once
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "build/gemm/params.h"
+
+/* ---- catalog ---------------------------------------------------------------------------------------------------------- */
+
+struct logic_file {
+	const char *path;		/* as opened: folder + relative path */
+	const char *relative;		/* to the scanned folder, the sort key */
+	const char *arch;		/* "gfx942" */
+	int cu_count;			/* 0: any */
+	uint64_t size;			/* bytes and modification time seen at the scan */
+	int64_t mtime_ns;
+};
+
+struct logic_base {			/* one <name>.dat and <name>.co */
+	const char *name;		/* file name without suffix: "TensileLibrary_..._gfx942" */
+	const char *arch;
+	const struct logic_file *const *files;	/* in sorted order of relative */
+	size_t n_files;
+	const char *fault;		/* NULL, or why the base cannot be served (two files with the same name but different problem types) */
+};
+
+struct logic_fault {			/* a file that was left out of the catalog */
+	const char *path;
+	const char *message;
+};
+
+struct logic_catalog {
+	const struct logic_base *bases;	/* sorted by arch, then name */
+	size_t n_bases;
+	const char *const *archs;	/* sorted */
+	size_t n_archs;
+	const struct logic_fault *faults;
+	size_t n_faults;
+};
+
+/* Walks `folder` for *.yaml (also one single file). -ENOENT when it does not exist, -ENODATA when it holds no logic at all; faults of
+ * single files are in the catalog. */
+int logic_scan(const char *folder, struct logic_catalog **ret_catalog, struct error *error);
+struct logic_catalog *logic_catalog_unref(struct logic_catalog *catalog);
+
+/* ---- solutions -------------------------------------------------------------------------------------------------------- */
+
+enum logic_names { LOGIC_NAMES_STABLE, LOGIC_NAMES_TENSILE };
+
+struct logic_solution {
+	const struct logic_file *file;
+	unsigned line;			/* where it begins in the file */
+	int index;			/* in the merged library; libraryLogicIndex is yaml_index */
+	int yaml_index;
+	const char *name;		/* solution name */
+	const char *kernel_name;	/* symbol in the code object */
+	const char *custom_kernel;	/* "" or its name */
+	struct gemm_params params;	/* for the generator */
+	const char *left_out;		/* NULL, or the reason the filter gave */
+};
+
+struct logic_library;			/* all of one base */
+
+/*
+ * Loads a base. `filter` is asked for every solution in order: 0 keeps it, a negative errno leaves it out of kernels and .dat with the
+ * reason in `error`. NULL keeps all (--keep-all).
+ */
+typedef int (*logic_filter)(void *userdata, const struct gemm_params *params, struct error *error);
+
+struct logic_options {
+	enum logic_names names;
+	logic_filter filter;
+	void *userdata;
+};
+
+int logic_load(const struct logic_catalog *catalog, const struct logic_base *base, const struct logic_options *options,
+	       struct logic_library **ret_library, struct error *error);
+struct logic_library *logic_library_unref(struct logic_library *library);
+
+/* Every solution of the base, left-out ones included, in library order. */
+const struct logic_solution *logic_solutions(const struct logic_library *library, size_t *ret_n);
+
+/* The unique kernels of the kept solutions, in the order of their first solution: indices into logic_solutions(). */
+const size_t *logic_kernels(const struct logic_library *library, size_t *ret_n);
+
+/* The .dat of the base, MessagePack. */
+int logic_write_dat(const struct logic_library *library, struct buffer *ret_dat);
+
+/* TensileLibrary_lazy_<arch>.dat; needs only the catalog (bases without fault). */
+int logic_write_master(const struct logic_catalog *catalog, const char *arch, struct buffer *ret_dat);
+
+/* Every parameter of a solution with its value as text, whether it is semantic, a hint, or derived, and whether the generator uses it; for
+ * `tensilefs show`. Stops when the callback returns non-zero. */
+int logic_solution_foreach_parameter(const struct logic_library *library, size_t solution,
+				     int (*callback)(void *userdata, const char *key, const char *value, const char *role), void *userdata);
