@@ -138,6 +138,17 @@ enum {				/* isa_inst.flags, named as printed */
  * v_add_co_u32_e32 v0, vcc, v1, v2 has four. Stores have no destination. Scalar memory: sdata, sbase, (soffset).
  * buffer: vdata, vaddr (isa_off() without offen/idxen), srsrc, soffset. global: vdst/vdata and vaddr in printed order, saddr
  * or isa_off(). ds: vdst, addr, data0, data1 as printed; offset0 in the low byte of `offset`, offset1 in the next (ds_read2).
+ *
+ * Operands may be fewer than the row has in these cases only:
+ *   - scalar memory without a soffset register: the last operand is missing, `offset` is the 21-bit signed immediate;
+ *   - buffer loads with ISA_LDS: vdata is missing, the data goes to LDS at M0;
+ *   - flat, global and scratch atomics without ISA_SC0: vdst is missing. Buffer and scalar atomics keep their data operand, which
+ *     is written only with ISA_SC0 (its role in the row is ISA_ROLE_DST_SRC);
+ *   - v_cmp and carries: never; VCC is an operand like any other.
+ *
+ * What zero means where zero is not the usual value: op_sel_hi is encoded as it stands, so packed instructions that want the
+ * plain operation set it to all ones (isa_op_info.packed); row_mask, bank_mask and the SDWA selects are encoded as they stand too.
+ * v_fma_mix* takes neg_lo and abs from the operand's mod. An unused op_sel_hi bit is of no consequence.
  */
 struct isa_inst {
 	uint16_t op;		/* enum isa_op */
@@ -150,6 +161,7 @@ struct isa_inst {
 	uint8_t omod;		/* 0, 1 (*2), 2 (*4), 3 (/2) */
 	uint8_t op_sel, op_sel_hi, neg_lo, neg_hi;	/* VOP3P and VOP3 op_sel, bit i = source i (VOP3 op_sel bit 3 = dst) */
 	uint8_t cbsz, abid, blgp;	/* MFMA */
+	uint8_t format;		/* MTBUF: dfmt in the low four bits, nfmt above */
 	uint16_t dpp_ctrl;
 	uint8_t row_mask, bank_mask;	/* DPP, 0xf by default */
 	uint8_t dst_sel, dst_unused, src0_sel, src1_sel;	/* SDWA; the encoded values, 6 = DWORD */
@@ -209,10 +221,32 @@ struct isa_operand_info {
 	uint8_t width;		/* dwords */
 	uint8_t type;		/* enum isa_type: what the bits mean, for constants and for the emulator */
 	uint8_t allowed;	/* ISA_ALLOW_* */
+	uint8_t field;		/* enum isa_field: where the encoding keeps it */
 };
 
-enum isa_type { ISA_TYPE_B16, ISA_TYPE_B32, ISA_TYPE_B64, ISA_TYPE_F16, ISA_TYPE_F32, ISA_TYPE_F64, ISA_TYPE_I16, ISA_TYPE_I32,
-		ISA_TYPE_I64, ISA_TYPE_PK16, ISA_TYPE_PKF16, ISA_TYPE_PKF32, ISA_TYPE_WIDE };
+enum isa_type {
+	ISA_TYPE_B16, ISA_TYPE_B32, ISA_TYPE_B64, ISA_TYPE_F16, ISA_TYPE_F32, ISA_TYPE_F64, ISA_TYPE_I16, ISA_TYPE_I32, ISA_TYPE_I64,
+	ISA_TYPE_PK16, ISA_TYPE_PKF16, ISA_TYPE_PKF32,
+	ISA_TYPE_WIDE,		/* 96 bits and more, or the elements of a matrix: the opcode knows */
+	/* ISA_IMM operands: how the number in isa_inst.literal is meant and printed */
+	ISA_TYPE_SIMM16, ISA_TYPE_UIMM16, ISA_TYPE_BRANCH, ISA_TYPE_WAITCNT, ISA_TYPE_HWREG, ISA_TYPE_SENDMSG, ISA_TYPE_GPR_IDX,
+	ISA_TYPE_COUNT,		/* s_nop, s_sleep ...: decimal */
+	ISA_TYPE_ENDPGM,	/* decimal, not printed when 0 */
+};
+
+/* Fields of the encodings, named as in the ISA document. */
+enum isa_field {
+	ISA_FIELD_NONE,
+	ISA_FIELD_SDST, ISA_FIELD_SSRC0, ISA_FIELD_SSRC1, ISA_FIELD_SIMM16,
+	ISA_FIELD_SDATA, ISA_FIELD_SBASE, ISA_FIELD_SOFFSET,
+	ISA_FIELD_VDST, ISA_FIELD_SRC0, ISA_FIELD_SRC1, ISA_FIELD_SRC2,
+	ISA_FIELD_CARRY_OUT,	/* sdst of VOP3B; VCC in the other forms */
+	ISA_FIELD_CARRY_IN,	/* src2 of VOP3; VCC in the other forms */
+	ISA_FIELD_LITERAL,	/* the dword after the instruction (v_fmamk, v_fmaak, s_setreg_imm32) */
+	ISA_FIELD_ADDR, ISA_FIELD_DATA0, ISA_FIELD_DATA1,	/* DS and FLAT */
+	ISA_FIELD_SADDR,
+	ISA_FIELD_VDATA, ISA_FIELD_VADDR, ISA_FIELD_SRSRC,	/* buffer; its soffset is ISA_FIELD_SOFFSET */
+};
 
 enum { ISA_ALLOW_SGPR = 1, ISA_ALLOW_VGPR = 2, ISA_ALLOW_AGPR = 4, ISA_ALLOW_CONST = 8, ISA_ALLOW_LITERAL = 16, ISA_ALLOW_IMM = 32,
        ISA_ALLOW_OFF = 64 };
@@ -224,7 +258,8 @@ struct isa_op_info {
 	uint8_t n_operands;
 	uint8_t implicit_reads, implicit_writes;	/* ISA_IMPLICIT_* */
 	uint8_t mfma_passes;	/* MFMA: 2, 4, 8, 16 passes of 4 cycles (CDNA3 ISA, "MFMA"; LLVM SISchedule.td), else 0 */
-	bool d16;		/* a load that writes 16 bits */
+	bool d16;		/* a load of 16 (or 8) bits into one half: with SRAM ECC it writes the whole register */
+	bool packed;		/* VOP3P that honours op_sel_hi and whose default is all ones (2 or 3 bits) */
 	bool xdl;		/* MFMA: counts as XDL in the hazard rules (all but f32 and f64 "SGEMM/DGEMM") */
 	struct isa_operand_info operand[ISA_MAX_OPERANDS];
 };
