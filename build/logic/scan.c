@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: MIT */
+#include "build/logic/catalog.h"
+
+#include <fts.h>
+#include <sys/stat.h>
+
+struct catalog {			/* the public catalog and what it lives in */
+	struct logic_catalog public;
+	struct arena arena;
+};
+
+/* A scan in progress. */
+struct scan {
+	struct catalog *catalog;
+	struct logic_head **heads;
+	struct logic_fault *faults;
+	size_t n_heads, n_faults;
+	size_t heads_allocated, faults_allocated;
+	size_t folder_length;		/* of the scanned folder with its slash, which relative paths leave out */
+};
+
+struct logic_catalog *logic_catalog_unref(struct logic_catalog *catalog)
+{
+	if (catalog) {
+		struct catalog *all = (struct catalog *)catalog;
+		arena_release(&all->arena);
+		free(all);
+	}
+	return NULL;
+}
+
+/* The ISAs that the peer generates for (Common.py: SupportedISA, architectureMap). */
+static bool known_arch(const char *arch)
+{
+	static const char *const archs[] = {
+		"gfx803", "gfx900", "gfx906", "gfx908", "gfx90a", "gfx940", "gfx941", "gfx942", "gfx950", "gfx1010", "gfx1011", "gfx1012",
+		"gfx1030", "gfx1100", "gfx1101", "gfx1102", "gfx1103", "gfx1150", "gfx1151", "gfx1200", "gfx1201",
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(archs); i++)
+		if (strcmp(arch, archs[i]) == 0)
+			return true;
+	return false;
+}
+
+int logic_read_arch(const struct yaml *yaml, const struct yaml_node *root, const char **ret_arch, int *ret_cu_count, struct error *error)
+{
+	const struct yaml_node *entry = yaml_at(root, LOGIC_ENTRY_ARCH), *arch = entry, *cus = NULL;
+	int64_t cu_count = 0;
+
+	if (entry->kind == YAML_MAP) {
+		arch = yaml_get(entry, "Architecture");
+		cus = yaml_get(entry, "CUCount");
+	}
+	if (!arch || arch->kind != YAML_SCALAR)
+		return error_set(error, -EINVAL, "'%s': line %u: the third entry names no architecture", yaml->path, entry->line);
+	if (!known_arch(arch->text))
+		return error_set(error, -EINVAL, "'%s': line %u: unknown architecture '%.64s'", yaml->path, arch->line, arch->text);
+	if (cus && yaml_scalar(cus).type != YAML_NULL) {
+		int r = yaml_int(yaml, cus, &cu_count, error);
+		if (r < 0)
+			return r;
+		if (cu_count < 1 || cu_count > 4096)
+			return error_set(error, -EINVAL, "'%s': line %u: CUCount is %s", yaml->path, cus->line, cus->text);
+	}
+	*ret_arch = arch->text;
+	*ret_cu_count = (int)cu_count;
+	return 0;
+}
+
+/* What a head says, into the catalog's arena. */
+static int read_head(struct scan *scan, const struct yaml *yaml, struct logic_head *head, struct error *error)
+{
+	struct arena *arena = &scan->catalog->arena;
+	_cleanup_(buffer_release) struct buffer name = { 0 };
+	const char *arch;
+
+	if (yaml->root->kind != YAML_LIST || yaml->root->n < LOGIC_HEAD_ENTRIES)
+		return error_set(error, -EINVAL, "'%s': line %u: not a logic file: a list of 12 entries is expected", yaml->path,
+				 yaml->root->line);
+	int r = logic_read_arch(yaml, yaml->root, &arch, &head->file.cu_count, error);
+	if (r < 0)
+		return r;
+	r = logic_problem_read(arena, yaml, yaml_at(yaml->root, LOGIC_ENTRY_PROBLEM), false, &head->problem, error);
+	if (r < 0)
+		return r;
+	logic_problem_print_base(&head->problem, NULL, head->file.cu_count, arch, &name);
+	if (name.failed)
+		return -ENOMEM;
+	head->file.arch = arena_strdup(arena, arch);
+	head->base = arena_strndup(arena, (const char *)name.data, name.size);
+	return head->file.arch && head->base ? 0 : -ENOMEM;
+}
+
+static int grow(void *array, size_t element, size_t n, size_t *allocated)
+{
+	void **place = array;
+
+	if (n < *allocated)
+		return 0;
+	size_t more = MAX(*allocated * 2, 64);
+	void *larger = reallocarray(*place, more, element);
+	if (!larger)
+		return -ENOMEM;
+	*place = larger;
+	*allocated = more;
+	return 0;
+}
+
+static int add_fault(struct scan *scan, const char *path, const char *message)
+{
+	struct arena *arena = &scan->catalog->arena;
+
+	int r = grow(&scan->faults, sizeof(*scan->faults), scan->n_faults, &scan->faults_allocated);
+	if (r < 0)
+		return r;
+	struct logic_fault fault = { .path = arena_strdup(arena, path), .message = arena_strdup(arena, message) };
+	if (!fault.path || !fault.message)
+		return -ENOMEM;
+	scan->faults[scan->n_faults++] = fault;
+	return 0;
+}
+
+static int add_file(struct scan *scan, const char *path, const struct stat *st)
+{
+	struct arena *arena = &scan->catalog->arena;
+	struct error error = { 0 };
+	_cleanup_yaml_ struct yaml yaml = { 0 };
+
+	struct logic_head *head = arena_new(arena, struct logic_head, 1);
+	char *copy = arena_strdup(arena, path);
+	if (!head || !copy)
+		return -ENOMEM;
+	head->file = (struct logic_file){
+		.path = copy, .relative = copy + scan->folder_length, .size = (uint64_t)st->st_size,
+		.mtime_ns = (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec,
+	};
+	int r = yaml_read(&yaml, path, LOGIC_HEAD_ENTRIES, &error);
+	if (r == 0)
+		r = read_head(scan, &yaml, head, &error);
+	if (r == -ENOMEM)
+		return r;
+	if (r < 0)
+		return add_fault(scan, path, error_text(&error, r));
+	r = grow(&scan->heads, sizeof(*scan->heads), scan->n_heads, &scan->heads_allocated);
+	if (r < 0)
+		return r;
+	scan->heads[scan->n_heads++] = head;
+	return 0;
+}
+
+static bool is_logic_name(const char *name)
+{
+	const char *dot = strrchr(name, '.');
+
+	return dot && dot != name && strcmp(dot, ".yaml") == 0;
+}
+
+static int visit(struct scan *scan, const FTSENT *entry)
+{
+	switch (entry->fts_info) {
+	case FTS_F:
+		if (entry->fts_level > 0 && !is_logic_name(entry->fts_name))
+			return 0;
+		return add_file(scan, entry->fts_path, entry->fts_statp);
+	case FTS_DC:
+		return add_fault(scan, entry->fts_path, "a folder that contains itself by a link");
+	case FTS_DNR:
+	case FTS_ERR:
+	case FTS_NS:
+		return add_fault(scan, entry->fts_path, strerror(entry->fts_errno));
+	default:
+		return 0;
+	}
+}
+
+static int walk(struct scan *scan, const char *folder)
+{
+	char *const roots[] = { (char *)folder, NULL };
+	FTS *fts = fts_open(roots, FTS_LOGICAL | FTS_NOCHDIR, NULL);
+	int r = fts ? 0 : -errno;
+
+	while (fts && r == 0) {
+		errno = 0;
+		const FTSENT *entry = fts_read(fts);
+		if (!entry) {
+			r = -errno;
+			break;
+		}
+		r = visit(scan, entry);
+	}
+	if (fts)
+		fts_close(fts);
+	return r;
+}
+
+static int compare_heads(const void *a, const void *b)
+{
+	const struct logic_head *x = *(struct logic_head *const *)a, *y = *(struct logic_head *const *)b;
+	int r = strcmp(x->file.arch, y->file.arch);
+
+	r = r ? r : strcmp(x->base, y->base);
+	return r ? r : strcmp(x->file.relative, y->file.relative);
+}
+
+static int compare_faults(const void *a, const void *b)
+{
+	return strcmp(((const struct logic_fault *)a)->path, ((const struct logic_fault *)b)->path);
+}
+
+/* Files of one base have to agree in what the .dat cannot tell apart. */
+static int check_base(struct arena *arena, struct logic_base *base)
+{
+	const struct logic_head *first = logic_head_of(base->files[0]);
+
+	for (size_t i = 1; i < base->n_files; i++) {
+		const struct logic_head *other = logic_head_of(base->files[i]);
+		const char *key = logic_problem_conflict(&first->problem, &other->problem);
+		if (!key)
+			continue;
+		base->fault = arena_printf(arena, "'%s' and '%s' both claim '%s' but differ in %s", first->file.path, other->file.path,
+					   base->name, key);
+		return base->fault ? 0 : -ENOMEM;
+	}
+	return 0;
+}
+
+/* Sorted heads into bases and archs. */
+static int group(struct scan *scan)
+{
+	struct logic_catalog *catalog = &scan->catalog->public;
+	struct arena *arena = &scan->catalog->arena;
+	struct logic_base *bases = arena_new(arena, struct logic_base, scan->n_heads);
+	const char **archs = arena_new(arena, const char *, scan->n_heads);
+	const struct logic_file **files = arena_new(arena, const struct logic_file *, scan->n_heads);
+
+	if (!bases || !archs || !files)
+		return -ENOMEM;
+	for (size_t i = 0; i < scan->n_heads; i++) {
+		const struct logic_head *head = scan->heads[i], *before = i ? scan->heads[i - 1] : NULL;
+		bool new_arch = !before || strcmp(before->file.arch, head->file.arch) != 0;
+		files[i] = &head->file;
+		if (new_arch)
+			archs[catalog->n_archs++] = head->file.arch;
+		if (new_arch || strcmp(before->base, head->base) != 0)
+			bases[catalog->n_bases++] = (struct logic_base){ .name = head->base, .arch = head->file.arch, .files = &files[i] };
+		bases[catalog->n_bases - 1].n_files++;
+	}
+	for (size_t i = 0; i < catalog->n_bases; i++) {
+		int r = check_base(arena, &bases[i]);
+		if (r < 0)
+			return r;
+	}
+	catalog->bases = bases;
+	catalog->archs = archs;
+	return 0;
+}
+
+static int keep_faults(struct scan *scan)
+{
+	struct logic_catalog *catalog = &scan->catalog->public;
+	struct logic_fault *faults = arena_new(&scan->catalog->arena, struct logic_fault, scan->n_faults);
+
+	if (!faults)
+		return -ENOMEM;
+	if (scan->n_faults) {
+		memcpy(faults, scan->faults, scan->n_faults * sizeof(*faults));
+		qsort(faults, scan->n_faults, sizeof(*faults), compare_faults);
+	}
+	catalog->faults = faults;
+	catalog->n_faults = scan->n_faults;
+	return 0;
+}
+
+static int finish(struct scan *scan, const char *folder, struct error *error)
+{
+	if (!scan->n_heads && !scan->n_faults)
+		return error_set(error, -ENODATA, "'%s' has no logic files (*.yaml)", folder);
+	if (scan->n_heads)
+		qsort(scan->heads, scan->n_heads, sizeof(*scan->heads), compare_heads);
+	int r = keep_faults(scan);
+	if (r < 0)
+		return r;
+	if (!scan->n_heads)
+		return error_set(error, -ENODATA, "'%s' has no usable logic file: %s", folder, scan->catalog->public.faults[0].message);
+	return group(scan);
+}
+
+int logic_scan(const char *folder, struct logic_catalog **ret_catalog, struct error *error)
+{
+	struct scan scan = { 0 };
+	struct stat st;
+
+	if (stat(folder, &st) < 0)
+		return error_set(error, -errno, "cannot open '%s': %s", folder, strerror(errno));
+	scan.catalog = calloc(1, sizeof(*scan.catalog));
+	if (!scan.catalog)
+		return -ENOMEM;
+	const char *slash = strrchr(folder, '/');
+	size_t length = strlen(folder);
+	if (S_ISDIR(st.st_mode))	/* fts gives "folder/name", also for "folder/" */
+		scan.folder_length = length + (length && folder[length - 1] != '/');
+	else
+		scan.folder_length = slash ? (size_t)(slash - folder) + 1 : 0;
+	int r = walk(&scan, folder);
+	if (r == 0)
+		r = finish(&scan, folder, error);
+	free(scan.heads);
+	free(scan.faults);
+	if (r < 0) {
+		logic_catalog_unref(&scan.catalog->public);
+		return error && !error->text[0] ? error_set(error, r, "cannot read '%s': %s", folder, strerror(-r)) : r;
+	}
+	*ret_catalog = &scan.catalog->public;
+	return 0;
+}
