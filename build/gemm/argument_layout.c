@@ -26,9 +26,9 @@ struct argument_row {
 
 /* In the order of the kernarg segment, without gaps. */
 static const struct argument_row rows[GEMM_ARGUMENT_COUNT] = {
-	[GEMM_ARG_GEMM_COUNT] = WORD("Gemm_info", "u32", ALWAYS, NO_USER),
-	[GEMM_ARG_INTERNAL_ARGS] = WORD("kernel_info0", "u32", ALWAYS, NO_USER),
-	[GEMM_ARG_INTERNAL_ARGS1] = WORD("kernel_info1", "i32", ALWAYS, NO_USER),
+	[GEMM_ARG_GEMM_COUNT] = WORD("Gemm info", "u32", ALWAYS, NO_USER),
+	[GEMM_ARG_INTERNAL_ARGS] = WORD("kernel info0", "u32", ALWAYS, NO_USER),
+	[GEMM_ARG_INTERNAL_ARGS1] = WORD("kernel info1", "i32", ALWAYS, NO_USER),
 	[GEMM_ARG_NUM_WORKGROUPS] = WORD("numWG", "u32", ALWAYS, NO_USER),
 	[GEMM_ARG_SIZE_M] = WORD("SizesFree0", "u32", ALWAYS, 0),
 	[GEMM_ARG_SIZE_N] = WORD("SizesFree1", "u32", ALWAYS, 4),
