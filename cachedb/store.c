@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Locks, in their order:
+ *     registry.lock	the list of stores and their reference counts
+ *     store->map_lock	shared by every transaction, exclusive while the environment is resized or reopened, which LMDB allows only
+ *			without transactions
+ * LMDB's own lock of writers, over all processes, is taken inside map_lock.
+ */
+#include "cachedb/store.h"
+#include "cachedb/directory.h"
+#include "cachedb/touch.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#define FIRST_MAP_SIZE ((size_t)16 << 20)
+#define LARGEST_GROWTH ((size_t)1 << 30)	/* the map doubles until here, then grows by this much */
+#define MAX_READERS 1024
+#define N_TABLES 3
+
+struct store {
+	struct store *next;			/* protected by registry.lock, as is references */
+	unsigned references;
+	pid_t pid;
+	struct directory directory;
+	pthread_rwlock_t map_lock;
+	MDB_env *env;				/* protected by map_lock; NULL when reopening it has failed */
+	struct store_tables tables;		/* protected by map_lock */
+	bool read_only;				/* protected by map_lock */
+	struct touches touches;
+};
+
+/*
+ * LMDB forbids opening a database twice in one process (its fcntl locks would go with the first close), and callers cannot know of each
+ * other. Hence this list, the only mutable state of the program that is not reached from a handle.
+ */
+static struct {
+	pthread_mutex_t lock;
+	struct store *first;
+} registry = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+bool store_is_ours(const struct store *store)
+{
+	return store->pid == getpid();
+}
+
+struct touches *store_touches(struct store *store)
+{
+	return &store->touches;
+}
+
+static int to_errno(int rc)
+{
+	switch (rc) {
+	case MDB_NOTFOUND:
+		return -ENOENT;
+	case MDB_KEYEXIST:
+		return -EEXIST;
+	case MDB_READERS_FULL:
+		return -EAGAIN;
+	case MDB_MAP_FULL:
+		return -ENOSPC;
+	default:
+		return rc > 0 ? -rc : rc < 0 ? -EIO : 0;
+	}
+}
+
+/* ---- the environment -------------------------------------------------------------------------------------------------- */
+
+static bool is_damage(int rc)
+{
+	return rc == MDB_INVALID || rc == MDB_CORRUPTED || rc == MDB_PAGE_NOTFOUND;
+}
+
+/* A file that ends before its last page would kill us with SIGBUS at the first touch of what is missing. */
+static int check_length(MDB_env *env)
+{
+	MDB_envinfo info;
+	MDB_stat stat;
+	struct stat st;
+	int fd, rc = mdb_env_get_fd(env, &fd);
+
+	if (!rc)
+		rc = mdb_env_info(env, &info);
+	if (!rc)
+		rc = mdb_env_stat(env, &stat);
+	if (rc)
+		return rc;
+	if (fstat(fd, &st) < 0)
+		return errno;
+	return (uint64_t)st.st_size < (info.me_last_pgno + 1) * (uint64_t)stat.ms_psize ? MDB_CORRUPTED : 0;
+}
+
+static int open_tables(MDB_env *env, bool read_only, struct store_tables *ret_tables)
+{
+	unsigned flags = read_only ? 0 : MDB_CREATE;
+	struct store_tables tables;
+	MDB_txn *txn;
+	int rc = mdb_txn_begin(env, NULL, read_only ? MDB_RDONLY : 0, &txn);
+
+	if (rc)
+		return rc;
+	rc = mdb_dbi_open(txn, "state", flags, &tables.state);
+	if (!rc)
+		rc = mdb_dbi_open(txn, "index", flags, &tables.index);
+	if (!rc)
+		rc = mdb_dbi_open(txn, "values", flags, &tables.values);
+	if (rc) {
+		mdb_txn_abort(txn);
+		return rc;
+	}
+	rc = mdb_txn_commit(txn);
+	if (!rc)
+		*ret_tables = tables;
+	return rc;
+}
+
+/*
+ * NOTLS: a thread may come and go, its reader slot is that of its transaction. NOMETASYNC: one fsync a commit instead of two; a power
+ * failure may lose the last commit but not the database. Never WRITEMAP: a full disk would be a SIGBUS.
+ */
+static int open_env(const struct directory *directory, bool read_only, MDB_env **ret_env, struct store_tables *ret_tables)
+{
+	char path[64];
+	MDB_env *env;
+	int fd, rc = mdb_env_create(&env);
+
+	if (rc)
+		return rc;
+	/* By descriptor: whatever happens to the name, this is the directory that was checked. */
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", directory->fd);
+	rc = mdb_env_set_mapsize(env, FIRST_MAP_SIZE);
+	if (!rc)
+		rc = mdb_env_set_maxdbs(env, N_TABLES);
+	if (!rc)
+		rc = mdb_env_set_maxreaders(env, MAX_READERS);
+	if (!rc)
+		rc = mdb_env_open(env, path, MDB_NOTLS | MDB_NOMETASYNC | (read_only ? MDB_RDONLY : 0), 0600);
+	if (!rc)
+		rc = mdb_reader_check(env, NULL);
+	if (!rc)
+		rc = check_length(env);
+	if (!rc)
+		rc = mdb_env_get_fd(env, &fd);
+	if (!rc && fcntl(fd, F_SETFD, FD_CLOEXEC) < 0)
+		rc = errno;
+	if (!rc)
+		rc = open_tables(env, read_only, ret_tables);
+	if (rc) {
+		mdb_env_close(env);
+		return rc;
+	}
+	*ret_env = env;
+	return 0;
+}
+
+/* Opens the environment of a store that has none; begins anew when the old database is damaged and nobody uses it. */
+static int store_start(struct store *store, struct error *error)
+{
+	const char *name = store->directory.name;
+	bool damaged = directory_is_damaged(&store->directory);
+	int rc = damaged ? MDB_CORRUPTED : open_env(&store->directory, store->read_only, &store->env, &store->tables);
+
+	if (is_damage(rc) && !store->read_only) {
+		int r = directory_start_anew(&store->directory);
+		if (r < 0)
+			return error_set(error, -EIO, "cache '%s' is damaged and cannot be begun anew: %s", name,
+					 r == -EBUSY ? "another process uses it" : strerror(-r));
+		rc = open_env(&store->directory, false, &store->env, &store->tables);
+	}
+	if (!rc)
+		return 0;
+	return error_set(error, to_errno(rc), "cannot open cache '%s': %s", name, mdb_strerror(rc));
+}
+
+/* Under the exclusive map_lock. */
+static void store_stop(struct store *store)
+{
+	if (store->env)
+		mdb_env_close(store->env);
+	store->env = NULL;
+}
+
+/* ---- one store a directory -------------------------------------------------------------------------------------------- */
+
+static int init_map_lock(pthread_rwlock_t *lock)
+{
+	pthread_rwlockattr_t attributes;
+
+	/* Else a steady stream of readers would keep the map from growing. */
+	pthread_rwlockattr_init(&attributes);
+	pthread_rwlockattr_setkind_np(&attributes, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+	int r = -pthread_rwlock_init(lock, &attributes);
+	pthread_rwlockattr_destroy(&attributes);
+	return r;
+}
+
+static void store_free(struct store *store)
+{
+	if (store_is_ours(store))	/* else the parent's reader slots would be cleared */
+		store_stop(store);
+	directory_release(&store->directory);
+	pthread_rwlock_destroy(&store->map_lock);
+	touches_destroy(&store->touches);
+	free(store);
+}
+
+/* Takes over the directory on success. */
+static int store_new(struct directory *directory, bool read_only, struct store **ret_store, struct error *error)
+{
+	struct store *store = calloc(1, sizeof(*store));
+	int r;
+
+	if (!store)
+		return -ENOMEM;
+	r = init_map_lock(&store->map_lock);
+	if (r < 0) {
+		free(store);
+		return r;
+	}
+	touches_init(&store->touches);
+	store->pid = getpid();
+	store->references = 1;
+	store->read_only = read_only;
+	store->directory = *directory;
+	*directory = (struct directory)DIRECTORY_INIT;
+	r = directory_enter(&store->directory, read_only, error);
+	if (!r)
+		r = store_start(store, error);
+	if (r < 0) {
+		store_free(store);
+		return r;
+	}
+	*ret_store = store;
+	return 0;
+}
+
+static struct store *find_store(const struct directory *directory)
+{
+	for (struct store *store = registry.first; store; store = store->next)
+		if (store->directory.dev == directory->dev && store->directory.ino == directory->ino && store_is_ours(store))
+			return store;
+	return NULL;
+}
+
+/* A second handle wants to write where the first one only reads. */
+static int make_writable(struct store *store, struct error *error)
+{
+	struct error ignored;
+	int r = 0;
+
+	pthread_rwlock_wrlock(&store->map_lock);
+	if (store->read_only) {
+		store_stop(store);
+		store->read_only = false;
+		r = store_start(store, error);
+		if (r < 0) {
+			store->read_only = true;
+			store_start(store, &ignored);
+		}
+	}
+	pthread_rwlock_unlock(&store->map_lock);
+	return r;
+}
+
+static int store_open_locked(struct directory *directory, bool read_only, struct store **ret_store, struct error *error)
+{
+	struct store *store = find_store(directory);
+	int r;
+
+	if (store) {
+		r = read_only ? 0 : make_writable(store, error);
+		if (r < 0)
+			return r;
+		store->references++;
+	} else {
+		r = store_new(directory, read_only, &store, error);
+		if (r < 0)
+			return r;
+		store->next = registry.first;
+		registry.first = store;
+	}
+	*ret_store = store;
+	return 0;
+}
+
+int store_open(const char *name, bool read_only, struct store **ret_store, struct error *error)
+{
+	_cleanup_(directory_release) struct directory directory = DIRECTORY_INIT;
+	int r = directory_open(name, read_only, &directory, error);
+
+	if (r < 0)
+		return r;
+	pthread_mutex_lock(&registry.lock);
+	r = store_open_locked(&directory, read_only, ret_store, error);
+	pthread_mutex_unlock(&registry.lock);
+	return r;
+}
+
+/* The environment is closed under the registry's lock: nobody may open it again before that is done. */
+struct store *store_unref(struct store *store)
+{
+	if (!store)
+		return NULL;
+	pthread_mutex_lock(&registry.lock);
+	if (--store->references == 0) {
+		struct store **link = &registry.first;
+		while (*link != store)
+			link = &(*link)->next;
+		*link = store->next;
+		store_free(store);
+	}
+	pthread_mutex_unlock(&registry.lock);
+	return NULL;
+}
+
+/* ---- transactions ----------------------------------------------------------------------------------------------------- */
+
+static size_t map_size(const struct store *store)
+{
+	MDB_envinfo info;
+
+	return store->env && !mdb_env_info(store->env, &info) ? info.me_mapsize : 0;
+}
+
+/* `seen` is the size that was too small. Another thread may have grown the map since, then there is nothing to do. */
+static int store_grow(struct store *store, size_t seen)
+{
+	int rc = 0;
+
+	pthread_rwlock_wrlock(&store->map_lock);
+	size_t size = map_size(store);
+	if (size && size <= seen) {
+		/* Pages that a killed reader holds are worth more than new ones. */
+		mdb_reader_check(store->env, NULL);
+		rc = mdb_env_set_mapsize(store->env, size + MIN(size, LARGEST_GROWTH));
+	}
+	pthread_rwlock_unlock(&store->map_lock);
+	return rc;
+}
+
+/* Another process has grown the map. */
+static int store_adopt_size(struct store *store)
+{
+	pthread_rwlock_wrlock(&store->map_lock);
+	int rc = store->env ? mdb_env_set_mapsize(store->env, 0) : EIO;
+	pthread_rwlock_unlock(&store->map_lock);
+	return rc;
+}
+
+/* MDB_PANIC: a meta page could not be written, and LMDB refuses every further use of this environment. */
+static int store_restart(struct store *store)
+{
+	struct error ignored;
+
+	pthread_rwlock_wrlock(&store->map_lock);
+	store_stop(store);
+	int r = store_start(store, &ignored);
+	pthread_rwlock_unlock(&store->map_lock);
+	return -r;
+}
+
+static int run_once(struct store *store, unsigned flags, store_body body, void *userdata, size_t *ret_map_size)
+{
+	MDB_txn *txn;
+
+	pthread_rwlock_rdlock(&store->map_lock);
+	*ret_map_size = map_size(store);
+	int rc = store->env ? mdb_txn_begin(store->env, NULL, flags, &txn) : EIO;
+	if (!rc) {
+		rc = body(txn, &store->tables, userdata);
+		if (rc || flags & MDB_RDONLY)
+			mdb_txn_abort(txn);
+		else
+			rc = mdb_txn_commit(txn);
+	}
+	pthread_rwlock_unlock(&store->map_lock);
+	return rc;
+}
+
+/* Once is enough for the remedies that do not help twice. */
+struct remedies {
+	bool cleared_readers, restarted;
+};
+
+/* 0 when the transaction should be tried again. */
+static int remedy(struct store *store, int rc, size_t seen_map_size, struct remedies *tried)
+{
+	switch (rc) {
+	case MDB_MAP_FULL:
+		return store_grow(store, seen_map_size);
+	case MDB_MAP_RESIZED:
+		return store_adopt_size(store);
+	case MDB_READERS_FULL:
+		if (tried->cleared_readers)
+			return rc;
+		tried->cleared_readers = true;
+		pthread_rwlock_rdlock(&store->map_lock);
+		rc = store->env ? mdb_reader_check(store->env, NULL) : EIO;
+		pthread_rwlock_unlock(&store->map_lock);
+		return rc;
+	case MDB_PANIC:
+		if (tried->restarted)
+			return rc;
+		tried->restarted = true;
+		return store_restart(store);
+	default:
+		if (is_damage(rc))
+			directory_mark_damaged(&store->directory);
+		return rc;
+	}
+}
+
+static int run(struct store *store, unsigned flags, store_body body, void *userdata)
+{
+	struct remedies tried = { 0 };
+	size_t seen_map_size;
+	int rc;
+
+	if (!store_is_ours(store))
+		return -ECHILD;
+	do {
+		rc = run_once(store, flags, body, userdata, &seen_map_size);
+		if (!rc)
+			return 0;
+		rc = remedy(store, rc, seen_map_size, &tried);
+	} while (!rc);
+	return to_errno(rc);
+}
+
+int store_read(struct store *store, store_body body, void *userdata)
+{
+	return run(store, MDB_RDONLY, body, userdata);
+}
+
+int store_write(struct store *store, store_body body, void *userdata)
+{
+	return run(store, 0, body, userdata);
+}
+
+uint64_t store_map_size(struct store *store)
+{
+	pthread_rwlock_rdlock(&store->map_lock);
+	size_t size = map_size(store);
+	pthread_rwlock_unlock(&store->map_lock);
+	return size;
+}
+
+bool store_lacks_space(const struct store *store, uint64_t bytes)
+{
+	struct statvfs st;
+
+	return !fstatvfs(store->directory.fd, &st) && (uint64_t)st.f_bavail * st.f_frsize < bytes;
+}
