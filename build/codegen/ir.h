@@ -11,7 +11,8 @@
  *     ir_branch(ir, ISA_S_CBRANCH_SCC1, loop);
  *     ir_finish(ir, &options, &code);                              // passes, then encoding
  *
- * Generators write no s_waitcnt and no s_nop: ir_finish() runs the passes in this order
+ * Generators write no s_waitcnt and no s_nop for correctness (one that they do write is kept, and counts): ir_finish() runs the
+ * passes in this order
  *     1. ir_dedup       removes assignments that give a register the value it already has
  *     2. ir_wait        wait counts, over the control flow graph (wait.h)
  *     3. ir_hazard      wait states (hazard.h)
@@ -41,7 +42,11 @@ const struct isa *ir_isa(const struct ir *ir);
 ir_label_id ir_label_new(struct ir *ir, const char *name);
 void ir_label(struct ir *ir, ir_label_id label);
 
-/* Appends an instruction with these operands; the result may be changed until the next call (modifiers, offset, flags). Never NULL. */
+/*
+ * Appends an instruction with these operands; the result may be changed until the next call (modifiers, offset, flags). Never NULL.
+ * What a modifier left out means in assembly is set already: op_sel_hi of packed instructions, the lane masks of DPP, the whole
+ * dword for SDWA.
+ */
 struct isa_inst *ir_emit(struct ir *ir, unsigned op, const struct isa_operand *operands, unsigned n_operands);
 #define EMIT(ir, op, ...)                                                                          \
 	ir_emit(ir, op, (const struct isa_operand[]){ __VA_ARGS__ },                               \
@@ -52,11 +57,22 @@ struct isa_inst *ir_emit(struct ir *ir, unsigned op, const struct isa_operand *o
 #define IR_IMM ((struct isa_operand){ .code = ISA_IMM })
 #define EMIT_LITERAL(ir, value, op, ...) (EMIT(ir, op, __VA_ARGS__)->literal = (uint32_t)(value))
 
-/* op is one of the branches (ISA_S_BRANCH, ISA_S_CBRANCH_*). */
+/*
+ * op is one of the branches (ISA_S_BRANCH, ISA_S_CBRANCH_*). One that ends up more than 128 KiB from its label becomes a jump
+ * through the SGPR pair of ir_set_long_branch_sgpr(): s_getpc_b64, s_add_u32, s_addc_u32, s_setpc_b64, with the condition
+ * inverted around it. Such a jump destroys SCC on its way, so no code may carry SCC over a branch; without a pair, ir_finish()
+ * returns -ERANGE.
+ */
 void ir_branch(struct ir *ir, unsigned op, ir_label_id label);
 
-/* s_getpc/s_add/s_swappc to a label: return address in the SGPR pair `link`, an aligned pair `scratch` is destroyed. The callee
- * returns with s_setpc_b64 link and must have been told to the passes with ir_function(). */
+/* The aligned SGPR pair that far branches and calls may destroy. Choose one when the kernel may pass 128 KiB. */
+void ir_set_long_branch_sgpr(struct ir *ir, unsigned pair);
+
+/*
+ * Calls the code at a label (s_call_b64, or s_swappc_b64 through the long branch pair): the return address is left in the aligned
+ * SGPR pair `link`, and the callee returns with s_setpc_b64 of it. The passes see through calls: what is outstanding at a call is
+ * so in the callee, and what is outstanding at any return is so after every call of the kernel.
+ */
 void ir_call(struct ir *ir, ir_label_id callee, unsigned link_sgpr);
 
 /* A line of comment for listings, attached to the next instruction. Costs nothing in the code. */

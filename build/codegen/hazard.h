@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Wait states: where s_nop is needed.
+ *
+ * Some results of gfx942 are not interlocked: for a number of wait states after the producer, a consumer sees the old value. An
+ * instruction is one wait state, s_nop N is N + 1. Which pairs, and how many states, is the table in hazard.c; every row cites its
+ * source: the function of LLVM's GCNHazardRecognizer.cpp that has the number (the only public source for most of MFMA on gfx940), and
+ * the CDNA3 ISA document, section 4.5 "Manually inserted wait states (NOPs)", where that has it, too.
+ *
+ * The producers that may still matter are carried forward through the control flow graph with their distance, the shortest of all
+ * paths; no more than 19 wait states back count, so the work is linear in practice.
+ */
+#pragma once
+
+#include "build/codegen/flow.h"
+
+struct ir;
+
+struct hazard_finding {
+	uint32_t inst;		/* the consumer */
+	uint32_t producer;
+	unsigned missing;	/* wait states to add in front of inst */
+	const char *rule;	/* "an MFMA result is read by VALU" */
+	const char *source;
+};
+
+/*
+ * Reports each instruction that comes too early after a producer, in order and with the rule that needs the most; as if the wait
+ * states were then there. Returns 0 or -ENOMEM.
+ */
+int hazard_find(const struct flow *flow, void (*found)(void *userdata, const struct hazard_finding *finding), void *userdata);
+
+/* The largest operand of s_nop: it waits for this + 1 states (CDNA3 ISA, SOPP, S_NOP: four bits). */
+enum { HAZARD_MAX_NOP = 15 };
+
+/* The pass: puts s_nop in front of instructions that come too early. Errors are kept in the ir. */
+int ir_hazard(struct ir *ir);
