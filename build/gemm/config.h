@@ -16,6 +16,20 @@
 #include "base/error.h"
 #include "build/gemm/params.h"
 
+/*
+ * K inside a depthU. One MFMA takes k_per_lane neighbouring elements of K from each of lanes_k groups of lanes (CDNA3 ISA, "Matrix
+ * arithmetic"). k_fold MFMA steps make a group: a lane owns k_fold * k_per_lane neighbours, so that one wide LDS read feeds several
+ * steps. Step s of group g, lane group q, element j is the element
+ *     k = g * group_k + q * (k_fold * k_per_lane) + s * k_per_lane + j,    group_k = lanes_k * k_fold * k_per_lane
+ * of the depthU: a permutation of K, the same for A and B.
+ *
+ * LDS. The element (row, k) of a tensor lies at
+ *     linear  = lds_k_major ? row * lds_row + k * lds_element : k * lds_row + row * lds_element
+ *     address = lds_offset + linear + linear / lds_block * lds_pad          (bytes; no padding when lds_pad is 0)
+ * Both LDS writes and reads split linear into a part of the lane, in a VGPR, and a part known now, in the offset of the instruction.
+ * The padding of the sum is that of the parts only when no carry runs over a block; where LdsBlockSizePerPad does not keep that,
+ * the pad is put at the end of each row instead.
+ */
 struct gemm_tensor_config {	/* how one of A and B comes from memory to the MFMA */
 	enum gemm_type type;		/* in memory */
 	bool tlu;			/* free dimension contiguous in memory */
@@ -24,15 +38,25 @@ struct gemm_tensor_config {	/* how one of A and B comes from memory to the MFMA 
 	unsigned macro_tile;		/* rows */
 	unsigned wave_tile, waves, vector_width;
 	unsigned mi;			/* mi_m or mi_n */
-	/* global read: `loads` loads a thread, each of grvw elements; lanes_coalesced threads stand side by side along the contiguous
-	 * dimension; load (p, c) covers coalesced element c * lanes_coalesced * grvw and perpendicular row p * rows_per_load */
-	unsigned grvw, lanes_coalesced, rows_per_load, loads_coalesced, loads_perpendicular;
+	unsigned element;		/* bytes in memory */
+	/* global read: loads_coalesced * loads_perpendicular loads a thread, each of grvw elements; lanes_coalesced threads stand side by
+	 * side along the contiguous dimension; load (p, c) covers coalesced element (c * lanes_coalesced + thread % lanes_coalesced) * grvw
+	 * and perpendicular row p * rows_per_load + thread / lanes_coalesced. It is kept in load_dwords VGPRs. */
+	unsigned grvw, lanes_coalesced, rows_per_load, loads_coalesced, loads_perpendicular, loads, load_dwords;
+	unsigned assert_multiple;	/* the free size is a multiple of this */
 	/* LDS, in bytes */
 	unsigned lds_element;		/* bytes of an element in LDS */
 	unsigned lds_row;		/* bytes from one LDS row to the next, without block padding */
-	unsigned lds_pad, lds_block;	/* lds_pad bytes are inserted after every lds_block bytes (0: none) */
+	unsigned lds_pad, lds_block;	/* lds_pad bytes are inserted after every lds_block bytes (pad 0: none) */
 	unsigned lds_offset, lds_size;	/* inside one buffer */
-	unsigned read_width;		/* elements along the LDS-contiguous dimension in one LDS read */
+	unsigned lds_align;		/* a power of two that divides every row, block and pad; at most 16 */
+	unsigned read_width;		/* elements along the LDS-contiguous dimension that a lane wants together */
+	/* MFMA operands of one group. 16-bit elements that are not k major come row by row of K into raw registers, from which v_perm
+	 * makes operands; everything else is read to where the MFMA wants it. */
+	bool permute;
+	bool prefetch;			/* the next group is read while the MFMAs of this one run */
+	unsigned operand_dwords;	/* all operands of a group, once */
+	unsigned raw_dwords;		/* raw registers of a group (permute) */
 };
 
 struct gemm_config {
@@ -43,8 +67,13 @@ struct gemm_config {
 	unsigned k_steps;		/* depth_u / mi_k */
 	unsigned lanes_k;		/* 64 / mi_m: groups of lanes along K in one MFMA operand */
 	unsigned k_per_lane;		/* elements of K a lane gives to one MFMA */
+	unsigned k_fold;		/* MFMA steps that share an LDS read */
+	unsigned groups, group_k;	/* k_steps / k_fold, and how many elements of K a group has */
 	unsigned acc_per_mfma;		/* AccVGPRs of one MFMA result: mi_m * mi_n / 64 */
 	unsigned accs;			/* all of them: wave_tile[0] * wave_tile[1] * acc_per_mfma */
+	unsigned max_vgprs;		/* architectural VGPRs a wave can have beside its AccVGPRs when the whole workgroup fits a CU */
+	unsigned loop_vgprs;		/* how many gemm_write_loop() takes from the pool at most */
+	unsigned prefetch;		/* macro tiles on their way beside the one being multiplied: 1 or 2 (PrefetchGlobalRead; 0 is made 1) */
 	unsigned lds_buffers, lds_buffer_stride, lds_bytes;
 	bool source_swap;		/* MFMA(B, A) instead of MFMA(A, B) */
 };
@@ -56,12 +85,31 @@ struct gemm_config {
  */
 int gemm_config_init(const struct gemm_params *params, struct gemm_config *ret_config, struct error *error);
 
+/* The address of a byte of a tensor's LDS area, relative to lds_offset, from its place without padding. */
+static inline unsigned gemm_lds_padded(const struct gemm_tensor_config *tensor, unsigned linear)
+{
+	return tensor->lds_pad ? linear + linear / tensor->lds_block * tensor->lds_pad : linear;
+}
+
+static inline unsigned gemm_lds_linear(const struct gemm_tensor_config *tensor, unsigned row, unsigned k)
+{
+	return tensor->lds_k_major ? row * tensor->lds_row + k * tensor->lds_element : k * tensor->lds_row + row * tensor->lds_element;
+}
+
+/* The part of an MFMA row's place in the macro tile that wave tile index w decides (see the top). */
+static inline unsigned gemm_tile_row(const struct gemm_tensor_config *tensor, unsigned w)
+{
+	unsigned v = tensor->vector_width;
+
+	return w / v * (tensor->waves * tensor->mi * v) + w % v;
+}
+
 /*
  * Where accumulator register i of MFMA (w0, w1) lives, and which element of the macro tile it is.
  *
  * acc register number = (w1 * wave_tile[0] + w0) * acc_per_mfma + i.
  * The element's row (M) in the macro tile is  lane_row + static row, its column (N)  lane_column + static column, where the
- * lane parts are the same for all accumulators (see gemm_lane_origin in kernel.h) and the static parts come from here.
+ * lane parts are the same for all accumulators (see gemm_write_lane_origin() in kernel.h) and the static parts come from here.
  * Layouts of the MFMA results: CDNA3 ISA, "Matrix arithmetic: register layouts"; confirmed by LLVM-compiled kernels in tests.
  */
 struct gemm_acc_place { unsigned row, column; };

@@ -49,6 +49,9 @@ void gemm_write_loop(struct gemm_kernel *kernel);
 /* Writes the tile to D. */
 void gemm_write_epilogue(struct gemm_kernel *kernel);
 
+/* For gemm_config_init(): -EOPNOTSUPP with a reason ("UseE", "output type f8") for what the epilogue cannot do, -EINVAL for nonsense. */
+int gemm_epilogue_check(const struct gemm_params *params, struct error *error);
+
 /*
  * The lane part of an accumulator's place, for the epilogue: v_row and v_column get, for every lane, the row and column inside the macro
  * tile of an accumulator whose static place is (0, 0). Clobbers two VGPRs from the pool.

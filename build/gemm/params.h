@@ -58,6 +58,7 @@ struct gemm_params {
 	int depth_u;
 	int num_threads;
 	int local_split_u, global_split_u;
+	bool gsu_single_kernel;		/* GlobalSplitUAlgorithm MultipleBufferSingleKernel: three more arguments, reduction in the kernel */
 	int prefetch_global_read, prefetch_local_read;
 	int one_lds_buffer;
 	int transpose_lds;
