@@ -110,9 +110,9 @@ enum isa_op {
 };
 
 enum isa_form {
-	ISA_FORM_AUTO,		/* the shortest encoding that can hold the operands; isa_encode() chooses */
-	ISA_FORM_SHORT,		/* _e32, and the only form of scalar, memory and MFMA instructions */
-	ISA_FORM_VOP3,		/* _e64 */
+	ISA_FORM_AUTO,		/* _e32 or _e64, the shortest that can hold the operands; isa_encode() chooses */
+	ISA_FORM_SHORT,		/* _e32, and the only form of scalar, memory, VOP3P and MFMA instructions */
+	ISA_FORM_VOP3,		/* _e64, and the only form of instructions that have no _e32 */
 	ISA_FORM_SDWA,
 	ISA_FORM_DPP,
 };
@@ -144,7 +144,7 @@ enum {				/* isa_inst.flags, named as printed */
  *   - buffer loads with ISA_LDS: vdata is missing, the data goes to LDS at M0;
  *   - flat, global and scratch atomics without ISA_SC0: vdst is missing. Buffer and scalar atomics keep their data operand, which
  *     is written only with ISA_SC0 (its role in the row is ISA_ROLE_DST_SRC);
- *   - v_cmp and carries: never; VCC is an operand like any other.
+ * s_setreg_imm32_b32 has two numbers: the hwreg is in `offset`, the dword in `literal`.
  *
  * What zero means where zero is not the usual value: op_sel_hi is encoded as it stands, so packed instructions that want the
  * plain operation set it to all ones (isa_op_info.packed); row_mask, bank_mask and the SDWA selects are encoded as they stand too.
@@ -176,7 +176,8 @@ int isa_encode(const struct isa *isa, const struct isa_inst *inst, uint32_t ret_
 int isa_decode(const struct isa *isa, const uint32_t *dwords, size_t n, struct isa_inst *ret_inst);
 
 /* Text in LLVM's syntax, with the _e32/_e64/_sdwa/_dpp suffix as llvm-objdump prints it, NUL terminated. Returns its length, or
- * -ENOSPC. Branch targets are printed as the signed distance in dwords, as llvm-objdump does without symbols. */
+ * -ENOSPC. Branch targets are printed as the 16 bits of the instruction (65535 is one dword back), as llvm-objdump does without
+ * symbols. */
 int isa_print(const struct isa *isa, const struct isa_inst *inst, char *text, size_t size);
 
 /* ---- the row ---------------------------------------------------------------------------------------------------------- */
@@ -246,6 +247,7 @@ enum isa_field {
 	ISA_FIELD_ADDR, ISA_FIELD_DATA0, ISA_FIELD_DATA1,	/* DS and FLAT */
 	ISA_FIELD_SADDR,
 	ISA_FIELD_VDATA, ISA_FIELD_VADDR, ISA_FIELD_SRSRC,	/* buffer; its soffset is ISA_FIELD_SOFFSET */
+	ISA_FIELD_COUNT
 };
 
 enum { ISA_ALLOW_SGPR = 1, ISA_ALLOW_VGPR = 2, ISA_ALLOW_AGPR = 4, ISA_ALLOW_CONST = 8, ISA_ALLOW_LITERAL = 16, ISA_ALLOW_IMM = 32,
