@@ -75,18 +75,44 @@ struct logic_library;			/* all of one base */
 /*
  * Loads a base. `filter` is asked for every solution in order: 0 keeps it, a negative errno leaves it out of kernels and .dat with the
  * reason in `error`. NULL keeps all (--keep-all).
+ *
+ * Before the filter is asked, a solution is left out when it has a parameter that is unknown or of the wrong kind, or parameters that
+ * contradict each other (left_out then names file, line, key and value), or says something struct gemm_params has no word for (left_out
+ * is a few words like those of the generator). Keeping all keeps those too, as the peer does, but for solutions that are too broken to
+ * have a name. Left-out solutions keep their index, so the indices of the others do not depend on what can be generated.
  */
 typedef int (*logic_filter)(void *userdata, const struct gemm_params *params, struct error *error);
+
+struct logic_naming;
 
 struct logic_options {
 	enum logic_names names;
 	logic_filter filter;
 	void *userdata;
+	const struct logic_naming *naming;	/* for LOGIC_NAMES_TENSILE; NULL: made for this one call from all files of the arch */
 };
 
 int logic_load(const struct logic_catalog *catalog, const struct logic_base *base, const struct logic_options *options,
 	       struct logic_library **ret_library, struct error *error);
 struct logic_library *logic_library_unref(struct logic_library *library);
+
+/*
+ * LOGIC_NAMES_TENSILE makes names from the parameters that vary among all solutions of the arch, and numbers solutions through over all
+ * files of the arch in sorted order. So every file has to be looked at once; what is needed of a file is its summary, about a kilobyte
+ * that depends on nothing but the file's bytes (and the version of this library, which is in it): keep it under the file's digest.
+ *
+ *     r = logic_naming_new(catalog, "gfx942", get_summary, cache, &naming, &error);
+ *
+ * `get` gives the summary of a file, from a cache or from logic_summarize(); NULL stands for the latter. A file without a readable
+ * summary counts as one without solutions; its own base will say why.
+ * LOGIC_NAMES_STABLE needs none of this: names come from a solution's own parameters, indices from the name of the base.
+ */
+typedef int (*logic_get_summary)(void *userdata, const struct logic_file *file, struct buffer *ret_summary, struct error *error);
+
+int logic_summarize(const struct logic_file *file, struct buffer *ret_summary, struct error *error);
+int logic_naming_new(const struct logic_catalog *catalog, const char *arch, logic_get_summary get, void *userdata,
+		     struct logic_naming **ret_naming, struct error *error);
+struct logic_naming *logic_naming_unref(struct logic_naming *naming);
 
 /* Every solution of the base, left-out ones included, in library order. */
 const struct logic_solution *logic_solutions(const struct logic_library *library, size_t *ret_n);

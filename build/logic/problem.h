@@ -53,8 +53,10 @@ const char *logic_problem_conflict(const struct logic_problem *a, const struct l
 /* The types of A and B in memory, one each also where the file gives the mixed f8 types (Contractions.py:141). */
 void logic_problem_operands(const struct logic_problem *problem, int *ret_a, int *ret_b);
 
+#define LOGIC_OPERATION_SIZE 48
+
 /* "Contraction_l_Ailk_Bljk_Cijk_Dijk" */
-void logic_problem_print_operation(const struct logic_problem *problem, struct buffer *text);
+void logic_problem_operation(const struct logic_problem *problem, char ret_text[LOGIC_OPERATION_SIZE]);
 
 /* The base name of the file's library, from the problem type as written: "TensileLibrary_HH_SH_..._gfx942". */
 void logic_problem_print_base(const struct logic_problem *problem, const char *perf_metric, int cu_count, const char *arch,

@@ -13,14 +13,14 @@ static void print_indices(const struct logic_problem *problem, char sum, char a[
 	snprintf(b, 4, "%c%c%s", problem->trans_b ? 'j' : sum, problem->trans_b ? sum : 'j', batch);
 }
 
-void logic_problem_print_operation(const struct logic_problem *problem, struct buffer *text)
+void logic_problem_operation(const struct logic_problem *problem, char ret_text[LOGIC_OPERATION_SIZE])
 {
 	const char *result = problem->batched ? "ijk" : "ij";
 	char sum = problem->batched ? 'l' : 'k', a[4], b[4];
 
 	print_indices(problem, sum, a, b);
-	buffer_printf(text, "Contraction_%c_A%s%s_B%s%s_C%s_D%s", sum, a, problem->conjugate_a ? "C" : "", b,
-		      problem->conjugate_b ? "C" : "", result, result);
+	snprintf(ret_text, LOGIC_OPERATION_SIZE, "Contraction_%c_A%s%s_B%s%s_C%s_D%s", sum, a, problem->conjugate_a ? "C" : "", b,
+		 problem->conjugate_b ? "C" : "", result, result);
 }
 
 static const char *letters(int type)
@@ -67,10 +67,11 @@ static const char *activation_words(const struct logic_problem *problem)
 void logic_problem_print_base(const struct logic_problem *problem, const char *perf_metric, int cu_count, const char *arch,
 			      struct buffer *text)
 {
-	int a, b;
-	logic_problem_operands(problem, &a, &b);
 	const char *xdl = xdl_letters(problem);
+	char operation[LOGIC_OPERATION_SIZE];
+	int a, b;
 
+	logic_problem_operands(problem, &a, &b);
 	buffer_printf(text, "TensileLibrary_%s%s_%s%s%s", letters(a), letters(b), letters(problem->d), letters(problem->in),
 		      activation_words(problem));
 	buffer_append_string(text, flag(&problem->use_bias, "_Bias"));
@@ -87,8 +88,8 @@ void logic_problem_print_base(const struct logic_problem *problem, const char *p
 	buffer_printf(text, "_Type_%s%s%s", letters(a), letters(problem->d), flag(&problem->hpa, "_HPA"));
 	if (perf_metric)
 		buffer_printf(text, "_%s", perf_metric);
-	buffer_append_string(text, "_");
-	logic_problem_print_operation(problem, text);
+	logic_problem_operation(problem, operation);
+	buffer_printf(text, "_%s", operation);
 	if (cu_count)
 		buffer_printf(text, "_CU%d", cu_count);
 	buffer_printf(text, "_%s", arch);

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/* A loaded base. load.c fills it, dat.c writes it. Internal to build/logic. */
+#pragma once
+
+#include "build/logic/catalog.h"
+#include "build/logic/parameters.h"
+
+enum library_kind { KIND_EQUALITY, KIND_FREE_SIZE, KIND_GRID, N_LIBRARY_KINDS };	/* in the order of their predicates */
+
+struct library_row {			/* problem size -> solution */
+	int64_t key[4];
+	size_t solution;		/* index into solutions */
+	struct logic_value speed;	/* Equality only */
+};
+
+struct library_table {
+	bool present;			/* a file of this kind was merged */
+	unsigned n_properties;
+	uint8_t properties[4];		/* 0 batch, 1 K, 2 M, 3 N: the numbers of the index order */
+	struct library_row *rows;	/* sorted by key; FreeSize: in order of solutions */
+	size_t n_rows, allocated;
+};
+
+struct logic_library {
+	struct arena arena;
+	const struct logic_base *base;
+	char *arch;
+	int cu_count;
+	struct logic_solution *solutions;
+	struct loaded_solution {
+		struct solution *solution;
+		const struct logic_problem *problem;	/* normalised, of its file */
+	} *loaded;			/* one for each of solutions */
+	size_t n_solutions, allocated;
+	size_t *kernels, n_kernels;
+	struct library_table tables[N_LIBRARY_KINDS];
+};
+
+/* A logic file while its solutions are read. */
+struct logic_document {
+	struct yaml yaml;
+	const struct logic_file *file;
+	const char *arch;		/* in the tree */
+	int cu_count;
+	struct logic_problem problem;	/* normalised */
+	const struct yaml_node *solutions;
+	enum library_kind kind;
+};
+
+/* Parses a whole file and checks its entries. Strings of the problem are copied to `arena`. */
+int logic_document_read(struct arena *arena, const struct logic_file *file, struct logic_document *document, struct error *error);
+void logic_document_release(struct logic_document *document);
+
+/*
+ * Reads and derives one solution of a document. 0, or -EINVAL when it has to be left out for the reason in `error`. *ret_broken is set when
+ * it cannot even be named. -ENOMEM and other codes are real failures.
+ */
+int logic_document_solution(struct arena *arena, const struct logic_document *document, const struct yaml_node *node,
+			    struct solution *solution, bool *ret_broken, struct error *error);
+
+/* What LOGIC_NAMES_TENSILE knows about all files of an arch; see logic.h. */
+const struct naming *logic_naming_rules(const struct logic_naming *naming);
+
+/* The index of the first solution of a file; -1 for the first file of the arch, whose solutions keep the indices they have. */
+int logic_naming_first_index(const struct logic_naming *naming, const struct logic_file *file);
+
+/* Makes indices that are missing or taken unique, after the largest (SolutionLibrary.FixSolutionIndices). */
+int logic_fix_indices(int *indices, size_t n);

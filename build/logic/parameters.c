@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+#include "build/logic/parameters.h"
+
+enum parameter_kind { KIND_NUMBER, KIND_REAL, KIND_TEXT, KIND_NUMBERS };
+
+struct parameter_info {
+	const char *name;
+	struct logic_value standard;	/* default */
+	uint8_t kind, role, naming;
+};
+
+#define NUMBER(v) { .type = YAML_INT, .integer = (v) }
+#define YES { .type = YAML_BOOL, .integer = 1 }
+#define NO { .type = YAML_BOOL }
+#define TEXT(v) { .type = YAML_STRING, .string = v }
+/* the leading 0 lets a list be empty */
+#define LIST(...) \
+	{ .type = LOGIC_LIST, .n = sizeof((int32_t[]){ 0, ##__VA_ARGS__ }) / 4 - 1, .items = &(const int32_t[]){ 0, ##__VA_ARGS__ }[1] }
+#define NONE { .type = YAML_NULL }
+
+static const struct parameter_info parameters[N_PARAMETERS] = {
+#define PARAMETER(key, kind_, default_, role_, naming_) \
+	[P_##key] = { .name = #key, .standard = default_, .kind = KIND_##kind_, .role = ROLE_##role_, .naming = NAMING_##naming_ },
+#define DERIVED(key)
+#define LEGACY(key)
+#define OTHER(key)
+#include "build/logic/parameters.inc"
+#undef PARAMETER
+#undef DERIVED
+#undef LEGACY
+#undef OTHER
+};
+
+static const struct parameter_key keys[] = {
+#define PARAMETER(key_, kind_, ...) { #key_, P_##key_, KIND_##kind_ },
+#define DERIVED(key_) { #key_, KEY_DERIVED, 0 },
+#define LEGACY(key_) { #key_, KEY_LEGACY, 0 },
+#define OTHER(key_) { #key_, KEY_OTHER, 0 },
+#include "build/logic/parameters.inc"
+};
+
+static int compare_key(const void *key, const void *entry)
+{
+	return strcmp(key, ((const struct parameter_key *)entry)->key);
+}
+
+const struct parameter_key *parameter_find(const char *key)
+{
+	return bsearch(key, keys, ARRAY_SIZE(keys), sizeof(keys[0]), compare_key);
+}
+
+const char *parameter_name(enum parameter parameter)
+{
+	return parameters[parameter].name;
+}
+
+enum parameter_role parameter_role(enum parameter parameter)
+{
+	return parameters[parameter].role;
+}
+
+enum parameter_naming parameter_naming(enum parameter parameter)
+{
+	return parameters[parameter].naming;
+}
+
+const struct logic_value *parameter_default(enum parameter parameter)
+{
+	return &parameters[parameter].standard;
+}
+
+static int wrong_value(const struct yaml *yaml, const struct yaml_node *node, const char *wanted, struct error *error)
+{
+	return error_set(error, -EINVAL, "'%s': line %u: %s is '%.100s', not %s", yaml->path, node->line,
+			 node->key ? node->key->text : "an entry", yaml_describe(node), wanted);
+}
+
+static bool fits(const struct yaml_value *value)
+{
+	return (value->type == YAML_INT || value->type == YAML_BOOL) && value->integer >= INT32_MIN && value->integer <= INT32_MAX;
+}
+
+static int read_list(struct arena *arena, const struct yaml *yaml, const struct yaml_node *node, struct logic_value *place,
+		     struct error *error)
+{
+	if (node->kind != YAML_LIST || node->n > 16)
+		return wrong_value(yaml, node, "a list of numbers", error);
+	int32_t *items = arena_new(arena, int32_t, node->n);
+	if (!items)
+		return -ENOMEM;
+	unsigned n = 0;
+	for (const struct yaml_node *child = node->first; child; child = child->next) {
+		struct yaml_value value = yaml_scalar(child);
+		if (!fits(&value))
+			return wrong_value(yaml, node, "a list of numbers", error);
+		items[n++] = (int32_t)value.integer;
+	}
+	*place = (struct logic_value){ .type = LOGIC_LIST, .n = (uint8_t)n, .items = items };
+	return 0;
+}
+
+static int read_value(struct arena *arena, const struct yaml *yaml, const struct yaml_node *node, const struct parameter_key *key,
+		      struct logic_value *place, struct error *error)
+{
+	struct yaml_value value = yaml_scalar(node);
+
+	if (key->kind == KIND_NUMBERS)
+		return read_list(arena, yaml, node, place, error);
+	if (node->kind != YAML_SCALAR)
+		return wrong_value(yaml, node, "a single value", error);
+	if (key->kind == KIND_TEXT) {
+		const char *copy = arena_strndup(arena, node->text, node->n);
+		*place = (struct logic_value){ .type = YAML_STRING, .string = copy };
+		return copy ? 0 : -ENOMEM;
+	}
+	if (key->kind == KIND_REAL && value.type == YAML_FLOAT) {
+		*place = (struct logic_value){ .type = YAML_FLOAT, .real = value.real };
+		return 0;
+	}
+	if (!fits(&value))
+		return wrong_value(yaml, node, "a number", error);
+	*place = (struct logic_value){ .type = value.type, .integer = value.integer };
+	return 0;
+}
+
+/* What a kernel supports of the host's arguments; defaults are those of Common.py: defaultInternalSupportParams. */
+static int read_support(const struct yaml *yaml, const struct yaml_node *map, struct solution *solution, struct error *error)
+{
+	const struct {
+		const char *key;
+		struct logic_value *place;
+	} members[] = {
+		{ "KernArgsVersion", &solution->kernarg_version },
+		{ "SupportCustomStaggerU", &solution->custom_stagger_u },
+		{ "SupportCustomWGM", &solution->custom_wgm },
+		{ "SupportUserGSU", &solution->user_gsu },
+		{ "UseUniversalArgs", &solution->universal_args },
+	};
+
+	for (const struct yaml_node *node = map->kind == YAML_MAP ? map->first : NULL; node; node = node->next)
+		for (size_t i = 0; i < ARRAY_SIZE(members); i++) {
+			struct yaml_value value = yaml_scalar(node);
+			if (strcmp(node->key->text, members[i].key) != 0)
+				continue;
+			if (node->kind != YAML_SCALAR || !fits(&value))
+				return wrong_value(yaml, node, "a number", error);
+			*members[i].place = (struct logic_value){ .type = value.type, .integer = value.integer };
+		}
+	return map->kind == YAML_MAP ? 0 : wrong_value(yaml, map, "a map", error);
+}
+
+static void set_defaults(struct solution *solution)
+{
+	for (int i = 0; i < N_PARAMETERS; i++)
+		solution->value[i] = parameters[i].standard;
+	solution->kernarg_version = LOGIC_INT(2);
+	solution->user_gsu = solution->custom_wgm = solution->custom_stagger_u = solution->universal_args = LOGIC_BOOL(1);
+}
+
+int solution_read(struct arena *arena, const struct yaml *yaml, const struct yaml_node *map, struct solution *solution, struct error *error)
+{
+	int failure = 0;
+
+	set_defaults(solution);
+	/* what is wrong with one key must not hide the others: the first complaint is kept, the rest is read all the same */
+	for (const struct yaml_node *node = map->first; node; node = node->next) {
+		const struct parameter_key *key = parameter_find(node->key->text);
+		struct error *first = failure ? NULL : error;
+		int r = 0;
+		if (!key)
+			r = error_set(first, -EINVAL, "'%s': line %u: unknown parameter '%.100s', value '%.100s'", yaml->path, node->line,
+				      node->key->text, yaml_describe(node));
+		else if (key->parameter >= 0)
+			r = read_value(arena, yaml, node, key, &solution->value[key->parameter], first);
+		else if (key->parameter == KEY_OTHER && strcmp(key->key, "InternalSupportParams") == 0)
+			r = read_support(yaml, node, solution, first);
+		if (r == -ENOMEM)
+			return r;
+		failure = failure ? failure : r;
+	}
+	return failure;
+}
