@@ -4,14 +4,24 @@
  *
  *     struct engine *engine;
  *     r = engine_new(&options, &engine, &error);            // scans the heads of the logic folder
- *     engine_foreach_file(engine, "gfx942", cb, userdata);  // names, without building
- *     r = engine_stat(engine, file, &stat);                 // from the cache index; -EINPROGRESS-free: never builds
- *     engine_request(engine, file, PRIORITY_WAITED, cb, userdata);   // cb runs on a worker thread, exactly once
+ *     file = engine_lookup(engine, "gfx942", name);         // the catalog, without building
+ *     r = engine_stat(engine, file, &stat);                 // what is known of a file; never builds
+ *     engine_request(engine, file, ENGINE_WAITED, cb, userdata);     // cb runs exactly once
  *     r = engine_get(engine, file, &artifact, &error);      // the same, waiting
+ *     engine_unref(engine);
  *
- * A file is a pure function of its plan; its hash is SHA-256 over the plan (kernel parameters or library tree), the generator version, the
- * linker's version and the options. One build per hash however many wait. Failures are kept in memory (for status and xattrs) and tried
- * again on the next request. Knows nothing of FUSE.
+ * A file is a pure function of its plan: what kind it is, its kernels with all their parameters (or the bytes of the library tree),
+ * the generator, the linker and the options. The plan's SHA-256 is the key in the cache. One build per hash however many wait. Nothing
+ * else - worker count, order, time, paths, environment - reaches the bytes.
+ *
+ * Knowing a hash means parsing logic. So that a second mount does not, the cache also keeps a memo from the identity of a file's logic
+ * (device, inode, size, modification and change time of each file) to its hash; a memo only ever saves the parsing.
+ *
+ * Failures are kept in memory (engine_stat) and tried again at the next request; they are never stored. A cache that cannot be written
+ * costs a warning and nothing else.
+ *
+ * Threads: every function may be called from any thread. No function but engine_get(), engine_unref() and those under "Explaining" blocks
+ * on a build or on parsing. Knows nothing of FUSE. Never fork with an engine open.
  */
 #pragma once
 
@@ -25,23 +35,57 @@
 struct engine;
 struct engine_file;		/* one file of the catalog; lives as long as the engine */
 
-enum engine_kind { ENGINE_CODE_OBJECT, ENGINE_HELPER, ENGINE_METADATA, ENGINE_MASTER, ENGINE_RAW };
+enum engine_kind {
+	ENGINE_CODE_OBJECT,	/* <base>.co */
+	ENGINE_HELPER,		/* Kernels.so-000-<arch>.hsaco: a bare code object, as upstream ships it */
+	ENGINE_METADATA,	/* <base>.dat */
+	ENGINE_MASTER,		/* TensileLibrary_lazy_<arch>.dat */
+	ENGINE_RAW,		/* the code object inside a bundle; not listed, see engine_raw() */
+};
 
 enum engine_priority { ENGINE_WAITED, ENGINE_AHEAD };
 
 struct engine_options {
 	const char *logic;		/* folder or file */
 	const char *cache;		/* folder of the LMDB; NULL: no cache on disk */
-	uint64_t cache_max_bytes;
-	const char *linker;		/* NULL: find ld.lld-22, ld.lld, ... , ld.lld-17 on PATH */
+	uint64_t cache_max_bytes;	/* 0: no limit */
+	const char *linker;		/* NULL: $TENSILEFS_LINKER, else ld.lld-22 ... ld.lld-17, ld.lld on PATH */
 	enum bundle_kind bundle;
 	bool names_tensile;
 	bool keep_all;			/* .dat with every solution, generated or not */
 	unsigned jobs;			/* worker threads; 0: affinity and cgroup quota */
+	/* Told, from any thread, what went wrong without stopping anything: the cache cannot be used. May be NULL. */
+	void (*warn)(void *userdata, const char *message);
+	void *warn_userdata;
 };
 
+/* -ENOENT, -ENODATA, -EACCES ... when the logic gives no catalog at all. Faults of single files are not errors: see engine_fault(). */
 int engine_new(const struct engine_options *options, struct engine **ret_engine, struct error *error);
-struct engine *engine_unref(struct engine *engine);	/* waits for running jobs, drops queued ones */
+
+/* Waits for running jobs; queued ones are dropped and their callbacks told -ECANCELED. Accepts NULL, returns NULL. */
+struct engine *engine_unref(struct engine *engine);
+
+/* ---- catalog ---------------------------------------------------------------------------------------------------------- */
+
+size_t engine_n_archs(const struct engine *engine);
+const char *engine_arch(const struct engine *engine, size_t arch);	/* sorted */
+size_t engine_n_files(const struct engine *engine, size_t arch);
+struct engine_file *engine_file(struct engine *engine, size_t arch, size_t i);	/* sorted by name */
+struct engine_file *engine_lookup(struct engine *engine, const char *arch, const char *name);	/* NULL: none */
+
+/* The bare code object of a code object or helper; NULL for other kinds. Has the same name. */
+struct engine_file *engine_raw(struct engine_file *file);
+
+const char *engine_file_name(const struct engine_file *file);
+const char *engine_file_arch(const struct engine_file *file);
+enum engine_kind engine_file_kind(const struct engine_file *file);
+size_t engine_file_index(const struct engine_file *file);	/* engine_file(engine, arch, index) == file */
+uint64_t engine_file_logic_bytes(const struct engine_file *file);	/* size of its logic: how much work it is, roughly */
+
+/* Logic files that were left out, in any order; NULL past the end. "'a/b.yaml': line 3, column 7: ..." */
+const char *engine_fault(const struct engine *engine, size_t i);
+
+/* ---- artifacts -------------------------------------------------------------------------------------------------------- */
 
 /* A finished artifact: reference counted, immutable. */
 struct artifact {
@@ -49,26 +93,75 @@ struct artifact {
 	uint8_t *data;
 	size_t size;
 	struct cachedb_key hash;
-	struct cachedb_info info;
+	uint64_t cost_us;		/* what building it took, wall clock */
+	uint32_t items;			/* kernels in it */
 };
 struct artifact *artifact_ref(struct artifact *artifact);
-struct artifact *artifact_unref(struct artifact *artifact);
+struct artifact *artifact_unref(struct artifact *artifact);	/* accepts NULL, returns NULL */
+DEFINE_CLEANUP(struct artifact *, artifact_unref)
 
+/*
+ * status 0 and the artifact (the callback takes its own reference), or a negative errno and a reason. Runs on a worker thread,
+ * or inside engine_request() when the bytes are in memory already. Must not wait for another artifact.
+ * With ENGINE_AHEAD the artifact is NULL when the bytes are in the cache on disk: nobody wants them yet.
+ */
 typedef void (*engine_callback)(void *userdata, int status, struct artifact *artifact, const struct error *error);
 
 void engine_request(struct engine *engine, struct engine_file *file, enum engine_priority priority,
 		    engine_callback callback, void *userdata);
 int engine_get(struct engine *engine, struct engine_file *file, struct artifact **ret_artifact, struct error *error);
 
-/* Size if it is known without building (built in this process, or the hash is known and in the cache index); -ENODATA otherwise. */
-int engine_size(struct engine *engine, struct engine_file *file, uint64_t *ret_size);
+enum engine_state { ENGINE_UNBUILT, ENGINE_BUILDING, ENGINE_BUILT, ENGINE_FAILED };
 
-/* Catalog. */
-size_t engine_n_archs(const struct engine *engine);
-const char *engine_arch(const struct engine *engine, size_t i);
-size_t engine_n_files(const struct engine *engine, const char *arch);
-struct engine_file *engine_file(struct engine *engine, const char *arch, size_t i);	/* sorted by name */
-struct engine_file *engine_lookup(struct engine *engine, const char *arch, const char *name);	/* NULL: none */
-const char *engine_file_name(const struct engine_file *file);
-const char *engine_file_arch(const struct engine_file *file);
-enum engine_kind engine_file_kind(const struct engine_file *file);
+struct engine_stat {
+	enum engine_state state;
+	bool known;			/* the next three are valid */
+	struct cachedb_key hash;
+	uint64_t size, cost_us;
+	uint32_t items;
+};
+
+/* What is known without building: made in this process, or the memo and the cache's index have it. */
+void engine_stat(struct engine *engine, struct engine_file *file, struct engine_stat *ret_stat);
+
+/* Why the last build of this file failed: a negative errno and a message; 0 when it did not. */
+int engine_failure(struct engine *engine, struct engine_file *file, struct error *error);
+
+/* ---- explaining (these parse logic, and block while they do) ---------------------------------------------------------- */
+
+/* Runs on the pool, for callers that must not block. Not run when the engine ends first: then `cancelled` is true. */
+void engine_call(struct engine *engine, void (*call)(void *userdata, bool cancelled), void *userdata);
+
+/* The plan's hash, from the memo or by parsing. */
+int engine_hash(struct engine *engine, struct engine_file *file, struct cachedb_key *ret_hash, struct error *error);
+
+/* Names of the kernels of a code object, in its order; stops when the callback returns non-zero and returns that. */
+int engine_foreach_kernel(struct engine *engine, struct engine_file *file, int (*callback)(void *userdata, const char *name),
+			  void *userdata, struct error *error);
+
+/* A kernel as assembly text. -ENOENT when the file has no kernel of that name. */
+int engine_print_kernel(struct engine *engine, struct engine_file *file, const char *kernel, struct buffer *ret_text, struct error *error);
+
+/* JSON: the logic files a file is made of, and its solutions: index, line, name, kernel, and the reason of one that is left out. */
+int engine_explain(struct engine *engine, struct engine_file *file, struct buffer *ret_json, struct error *error);
+
+/*
+ * Every parameter of the solutions whose name or kernel name is `name` (NULL: all), with its role: "semantic", "hint", ... A solution that
+ * is left out ends with the key "", the reason as value and the role "left out". Stops when the callback returns non-zero.
+ */
+typedef int (*engine_parameter_callback)(void *userdata, const char *solution, const char *key, const char *value, const char *role);
+int engine_foreach_parameter(struct engine *engine, struct engine_file *file, const char *name, engine_parameter_callback callback,
+			     void *userdata, struct error *error);
+
+/* JSON: {"gfx942": {"solutions": n, "generated": n, "custom": n, "left_out": [{"reason": "...", "solutions": n}]}}, reasons by falling
+ * number. `arch` NULL: all. A base that cannot be read counts nowhere and is named in "faults". */
+int engine_coverage(struct engine *engine, const char *arch, struct buffer *ret_json, struct error *error);
+
+/* JSON: jobs, queue, cache, bytes, times. Does not block. */
+int engine_status(struct engine *engine, struct buffer *ret_json);
+
+/* The linker's version, when it has been found already; NULL before. */
+const char *engine_linker_version(struct engine *engine);
+
+/* Everything of the options that must not lie inside a mount of this engine: calls back with the path of logic, cache and linker. */
+int engine_foreach_path(struct engine *engine, int (*callback)(void *userdata, const char *what, const char *path), void *userdata);

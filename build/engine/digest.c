@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+#include "build/engine/digest.h"
+
+#include <openssl/evp.h>
+
+static void update(struct digest *digest, const void *bytes, size_t size)
+{
+	if (!digest->failed && EVP_DigestUpdate(digest->context, bytes, size) != 1)
+		digest->failed = true;
+}
+
+void digest_init(struct digest *digest, const char *purpose)
+{
+	digest->context = EVP_MD_CTX_new();
+	digest->failed = !digest->context || EVP_DigestInit_ex(digest->context, EVP_sha256(), NULL) != 1;
+	digest_string(digest, purpose);
+}
+
+void digest_number(struct digest *digest, uint64_t number)
+{
+	uint8_t bytes[8];
+
+	for (unsigned i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (uint8_t)(number >> (8 * i));
+	update(digest, bytes, sizeof(bytes));
+}
+
+void digest_bytes(struct digest *digest, const void *bytes, size_t size)
+{
+	digest_number(digest, size);
+	update(digest, bytes, size);
+}
+
+void digest_string(struct digest *digest, const char *string)
+{
+	digest_bytes(digest, string, strlen(string));
+}
+
+int digest_finish(struct digest *digest, struct cachedb_key *ret_key)
+{
+	unsigned size = 0;
+	struct cachedb_key key;
+
+	if (digest->failed || EVP_DigestFinal_ex(digest->context, key.bytes, &size) != 1 || size != sizeof(key.bytes))
+		return -ENOMEM;
+	*ret_key = key;
+	return 0;
+}
+
+void digest_release(struct digest *digest)
+{
+	EVP_MD_CTX_free(digest->context);
+	digest->context = NULL;
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The engine's insides, shared by its own .c files:
+ *     engine.c    the engine and its catalog
+ *     request.c   requests and single flight
+ *     known.c     what is known of a file without building it
+ *     raw.c       the bare object inside a bundle
+ *     produce.c   plan -> bytes
+ *     memory.c    artifacts, and the recent ones that are kept in memory
+ *     explain.c, coverage.c, status.c
+ *
+ * Locks, in the order in which they are taken: engine->lock, then that of the pool or the memory. None is held while anything is parsed, built, read from
+ * the cache, or called back.
+ */
+#pragma once
+
+#include "build/engine/engine.h"
+#include "build/engine/library.h"
+#include "build/engine/linker.h"
+#include "build/engine/memory.h"
+#include "build/engine/plan.h"
+#include "build/engine/pool.h"
+#include "build/logic/logic.h"
+
+#include <pthread.h>
+
+struct flight;
+
+struct engine_file {
+	struct engine *engine;
+	enum engine_kind kind;
+	char *name;
+	const char *arch;
+	size_t index;			/* in its arch */
+	const struct logic_base *base;	/* NULL: helper and master */
+	struct engine_file *parent;	/* ENGINE_RAW: the file that is unwrapped */
+	struct engine_file *raw;	/* or NULL */
+
+	/* protected by engine->lock */
+	bool planned;			/* the next three are valid: logic with this identity, linked by this linker, gives this hash */
+	struct cachedb_key identity;
+	const char *linker;		/* compared as pointer: a linker's version text lives as long as the engine; NULL: needs none */
+	struct cachedb_key hash;
+	bool sized;			/* the next three are valid, for `hash` */
+	uint64_t size, cost_us;
+	uint32_t items;
+	struct flight *flight;		/* being looked for or built, or NULL */
+	int failure;			/* of the last build, or 0 */
+	char *failure_text;
+};
+
+struct engine_arch {
+	const char *name;
+	struct engine_file **files;	/* sorted by name */
+	size_t n_files;
+};
+
+struct engine_statistics {		/* since the engine began */
+	uint64_t builds, built_bytes, built_us, kernels, instructions;
+	uint64_t links, link_us, generate_us;	/* wall clock of the two halves of a build */
+	uint64_t failures, shared;	/* requests that joined a flight */
+	uint64_t memory_hits, cache_hits, cache_errors;
+	uint64_t plans;			/* that had to be made from logic */
+};
+
+struct engine {
+	enum bundle_kind bundle;
+	bool names_tensile, keep_all;
+	char *logic, *cache_path;
+	void (*warn)(void *userdata, const char *message);
+	void *warn_userdata;
+
+	struct logic_catalog *catalog;
+	char **faults;			/* NULL-terminated */
+	struct engine_arch *archs;
+	size_t n_archs;
+
+	struct cachedb *cache;		/* or NULL */
+	struct pool *pool;
+	struct linker *linker;
+	struct libraries *libraries;
+	struct memory *memory;
+
+	pthread_mutex_t lock;		/* protects all below, and what struct engine_file says */
+	struct engine_statistics statistics;
+	struct flight *builds;		/* flights that are building, one per hash */
+	bool warned;			/* about the cache */
+};
+
+struct plan_options engine_plan_options(const struct engine *engine, const char *linker);
+
+/* Does this kind of file go through the linker? */
+bool kind_is_linked(enum engine_kind kind);
+
+/* A digest of what the file is made from, that costs a stat per logic file. */
+int engine_file_identity(struct engine_file *file, struct cachedb_key *ret_identity, bool *ret_settled);
+
+/* Tells the program once that the cache has failed. */
+void engine_cache_failed(struct engine *engine, const char *message);
+
+/* ---- produce.c ---- */
+
+/*
+ * Gets ready to make a file: parses, hashes. `ret_production` holds what producing needs (the loaded library, or the finished
+ * bytes of metadata); release it. Without `linker` (kinds that need none) that is NULL.
+ */
+struct production {
+	struct library *library;
+	struct buffer bytes;		/* ENGINE_METADATA, ENGINE_MASTER: all of the file */
+};
+int production_plan(struct engine_file *file, const char *linker, struct production *ret_production, struct cachedb_key *ret_hash,
+		    struct error *error);
+int production_run(struct engine_file *file, struct production *production, const struct cachedb_key *hash,
+		   struct artifact **ret_artifact, struct error *error);
+void production_release(struct production *production);
+
+uint64_t now_us(void);			/* monotonic */
+
+/* ---- known.c ---- */
+
+/* The moment that a file's plan belongs to. */
+struct standpoint {
+	struct cachedb_key identity;
+	bool settled;
+	const char *linker;		/* NULL: this kind needs none */
+};
+
+/* -EAGAIN when the linker is needed and not known yet. Never blocks on a program. */
+int standpoint_now(struct engine_file *file, struct standpoint *ret_standpoint);
+
+/* The hash, from this process or the cache's memo. -ENOENT: it takes a plan to know it. */
+int known_hash(struct engine_file *file, const struct standpoint *standpoint, struct cachedb_key *ret_hash);
+
+/* Notes the hash of a plan that was made from logic; writes the memo too. */
+void known_set_hash(struct engine_file *file, const struct standpoint *standpoint, const struct cachedb_key *hash);
+
+/* Notes what is known of the bytes behind `hash`; with engine->lock held. */
+void known_set_size(struct engine_file *file, const struct cachedb_key *hash, uint64_t size, uint64_t cost_us, uint32_t items);
+
+/* ---- raw.c ---- */
+
+void raw_request(struct engine_file *file, engine_callback callback, void *userdata);
+void raw_stat(struct engine_file *file, struct engine_stat *ret_stat);

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+#include "build/engine/internal.h"
+
+#include "build/engine/digest.h"
+
+enum { TAG_MEMO = 0x4d454d4f };		/* cachedb_info.tag; artifacts have their engine_kind */
+
+int standpoint_now(struct engine_file *file, struct standpoint *ret_standpoint)
+{
+	struct standpoint standpoint = { 0 };
+
+	if (kind_is_linked(file->kind)) {
+		standpoint.linker = linker_version(file->engine->linker);
+		if (!standpoint.linker)
+			return -EAGAIN;
+	}
+	int r = engine_file_identity(file, &standpoint.identity, &standpoint.settled);
+	if (r == 0)
+		*ret_standpoint = standpoint;
+	return r;
+}
+
+static int memo_key(struct engine_file *file, const struct standpoint *standpoint, struct cachedb_key *ret_key)
+{
+	struct plan_options options = engine_plan_options(file->engine, standpoint->linker);
+
+	return plan_memo(&options, file->kind, file->name, &standpoint->identity, ret_key);
+}
+
+static int read_memo(struct engine_file *file, const struct standpoint *standpoint, struct cachedb_key *ret_hash)
+{
+	_cleanup_free_ uint8_t *bytes = NULL;
+	struct cachedb_info info;
+	struct cachedb_key key;
+
+	if (!file->engine->cache)
+		return -ENOENT;
+	int r = memo_key(file, standpoint, &key);
+	if (r == 0)
+		r = cachedb_get(file->engine->cache, &key, &info, &bytes);
+	if (r < 0)
+		return r;
+	if (info.tag != TAG_MEMO || info.size != sizeof(ret_hash->bytes))
+		return -ENOENT;
+	memcpy(ret_hash->bytes, bytes, sizeof(ret_hash->bytes));
+	return 0;
+}
+
+static void note_hash(struct engine_file *file, const struct standpoint *standpoint, const struct cachedb_key *hash)
+{
+	pthread_mutex_lock(&file->engine->lock);
+	if (file->planned && !key_equal(&file->hash, hash))
+		file->sized = false;
+	file->planned = true;
+	file->identity = standpoint->identity;
+	file->linker = standpoint->linker;
+	file->hash = *hash;
+	pthread_mutex_unlock(&file->engine->lock);
+}
+
+int known_hash(struct engine_file *file, const struct standpoint *standpoint, struct cachedb_key *ret_hash)
+{
+	bool known;
+
+	pthread_mutex_lock(&file->engine->lock);
+	known = file->planned && file->linker == standpoint->linker && key_equal(&file->identity, &standpoint->identity);
+	if (known)
+		*ret_hash = file->hash;
+	pthread_mutex_unlock(&file->engine->lock);
+	if (known)
+		return 0;
+	int r = read_memo(file, standpoint, ret_hash);
+	if (r < 0)
+		return -ENOENT;
+	note_hash(file, standpoint, ret_hash);
+	return 0;
+}
+
+void known_set_hash(struct engine_file *file, const struct standpoint *standpoint, const struct cachedb_key *hash)
+{
+	struct engine *engine = file->engine;
+	struct cachedb_info info = { .tag = TAG_MEMO };
+	struct cachedb_key identity, key;
+	struct error error = { 0 };
+	bool settled;
+
+	/* Logic that changed while it was being read belongs to neither moment. */
+	if (engine_file_identity(file, &identity, &settled) < 0 || !key_equal(&identity, &standpoint->identity))
+		return;
+	note_hash(file, standpoint, hash);
+	if (!engine->cache || !standpoint->settled || memo_key(file, standpoint, &key) < 0)
+		return;
+	int r = cachedb_put(engine->cache, &key, hash->bytes, sizeof(hash->bytes), &info, &error);
+	if (r < 0)
+		engine_cache_failed(engine, error_text(&error, r));
+}
+
+void known_set_size(struct engine_file *file, const struct cachedb_key *hash, uint64_t size, uint64_t cost_us, uint32_t items)
+{
+	if (!file->planned || !key_equal(&file->hash, hash))
+		return;
+	file->sized = true;
+	file->size = size;
+	file->cost_us = cost_us;
+	file->items = items;
+}
+
+static void stat_known(struct engine_file *file, struct engine_stat *stat)
+{
+	struct standpoint standpoint;
+	struct cachedb_info info;
+
+	if (standpoint_now(file, &standpoint) < 0 || known_hash(file, &standpoint, &stat->hash) < 0)
+		return;
+	struct engine *engine = file->engine;
+	pthread_mutex_lock(&engine->lock);
+	bool sized = file->sized && key_equal(&file->hash, &stat->hash);
+	pthread_mutex_unlock(&engine->lock);
+	if (!sized) {
+		if (!engine->cache || cachedb_stat(engine->cache, &stat->hash, &info) < 0)
+			return;
+		pthread_mutex_lock(&engine->lock);
+		known_set_size(file, &stat->hash, info.size, info.cost_us, info.items);
+		pthread_mutex_unlock(&engine->lock);
+	}
+	pthread_mutex_lock(&engine->lock);
+	if (file->sized && key_equal(&file->hash, &stat->hash)) {
+		stat->known = true;
+		stat->size = file->size;
+		stat->cost_us = file->cost_us;
+		stat->items = file->items;
+	}
+	pthread_mutex_unlock(&engine->lock);
+}
+
+void engine_stat(struct engine *engine, struct engine_file *file, struct engine_stat *ret_stat)
+{
+	struct engine_stat stat = { 0 };
+
+	if (file->kind == ENGINE_RAW) {
+		raw_stat(file, ret_stat);
+		return;
+	}
+	stat_known(file, &stat);
+	pthread_mutex_lock(&engine->lock);
+	stat.state = stat.known ? ENGINE_BUILT : file->flight ? ENGINE_BUILDING : file->failure ? ENGINE_FAILED : ENGINE_UNBUILT;
+	pthread_mutex_unlock(&engine->lock);
+	*ret_stat = stat;
+}
+
+int engine_failure(struct engine *engine, struct engine_file *file, struct error *error)
+{
+	struct engine_file *built = file->parent ? file->parent : file;
+
+	pthread_mutex_lock(&engine->lock);
+	int r = built->failure;
+	if (r < 0)
+		error_set(error, r, "%s", built->failure_text ? built->failure_text : strerror(-r));
+	pthread_mutex_unlock(&engine->lock);
+	return r;
+}

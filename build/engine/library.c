@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT */
+#include "build/engine/library.h"
+
+#include "build/engine/digest.h"
+#include "build/gemm/config.h"
+#include "build/isa/isa.h"
+
+#include <pthread.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#define SETTLED_NS 20000000ll	/* kernels before 6.13 stamp files with the timer tick's time, 10 ms at worst */
+
+struct entry {
+	struct library library;		/* what callers see; its address is the entry's */
+	struct libraries *owner;
+	const struct logic_base *base;
+	enum library_content content;
+	uint64_t bytes;			/* of YAML */
+	unsigned references;
+	bool loading;
+	int failure;			/* the load failed: waiters leave, the last frees it */
+	struct error error;
+	struct entry *older;
+};
+
+struct libraries {
+	const struct logic_catalog *catalog;
+	enum logic_names names;
+	pthread_mutex_t lock;		/* protects all below, and every entry but its finished library */
+	pthread_cond_t loaded;
+	struct entry *newest;		/* by last use */
+};
+
+int libraries_new(const struct logic_catalog *catalog, enum logic_names names, struct libraries **ret_libraries)
+{
+	struct libraries *libraries = calloc(1, sizeof(*libraries));
+
+	if (!libraries)
+		return -ENOMEM;
+	libraries->catalog = catalog;
+	libraries->names = names;
+	pthread_mutex_init(&libraries->lock, NULL);
+	pthread_cond_init(&libraries->loaded, NULL);
+	*ret_libraries = libraries;
+	return 0;
+}
+
+static void entry_free(struct entry *entry)
+{
+	logic_library_unref(entry->library.logic);
+	free(entry);
+}
+
+struct libraries *libraries_unref(struct libraries *libraries)
+{
+	if (!libraries)
+		return NULL;
+	while (libraries->newest) {
+		struct entry *entry = libraries->newest;
+		libraries->newest = entry->older;
+		entry_free(entry);
+	}
+	pthread_cond_destroy(&libraries->loaded);
+	pthread_mutex_destroy(&libraries->lock);
+	free(libraries);
+	return NULL;
+}
+
+/* ---- the list --------------------------------------------------------------------------------------------------------- */
+
+static void list_remove(struct libraries *libraries, struct entry *entry)
+{
+	struct entry **at = &libraries->newest;
+
+	while (*at != entry)
+		at = &(*at)->older;
+	*at = entry->older;
+}
+
+static void list_add(struct libraries *libraries, struct entry *entry)
+{
+	entry->older = libraries->newest;
+	libraries->newest = entry;
+}
+
+/* Frees what nobody holds, beyond the limit. What is held counts too: it is memory all the same. */
+static void list_trim(struct libraries *libraries)
+{
+	uint64_t bytes = 0;
+
+	for (struct entry **at = &libraries->newest; *at;) {
+		struct entry *entry = *at;
+		bytes += entry->bytes;
+		if (bytes > LIBRARIES_KEPT_BYTES && entry->references == 0) {
+			bytes -= entry->bytes;
+			*at = entry->older;
+			entry_free(entry);
+		} else {
+			at = &entry->older;
+		}
+	}
+}
+
+static struct entry *list_find(struct libraries *libraries, const struct logic_base *base, enum library_content content,
+			       const struct cachedb_key *identity)
+{
+	for (struct entry *entry = libraries->newest; entry; entry = entry->older)
+		if (entry->base == base && entry->content == content && key_equal(&entry->library.identity, identity) && !entry->failure)
+			return entry;
+	return NULL;
+}
+
+/* ---- loading ---------------------------------------------------------------------------------------------------------- */
+
+/* A solution is kept when its configuration is one that the generator can make. */
+static int filter_generated(void *userdata, const struct gemm_params *params, struct error *error)
+{
+	const struct logic_base *base = userdata;
+	struct gemm_config config;
+
+	if (!isa_find(base->arch))
+		return error_set(error, -EOPNOTSUPP, "architecture %s", base->arch);
+	return gemm_config_init(params, &config, error);
+}
+
+static int load(struct entry *entry, struct error *error)
+{
+	struct libraries *libraries = entry->owner;
+	struct logic_options options = { .names = libraries->names, .userdata = (void *)entry->base };
+
+	if (entry->content == LIBRARY_GENERATED)
+		options.filter = filter_generated;
+	return logic_load(libraries->catalog, entry->base, &options, &entry->library.logic, error);
+}
+
+/* With the lock held; gives it away while the files are parsed. */
+static int load_new(struct libraries *libraries, const struct logic_base *base, enum library_content content,
+		    const struct cachedb_key *identity, struct entry **ret_entry, struct error *error)
+{
+	struct entry *entry = calloc(1, sizeof(*entry));
+
+	if (!entry)
+		return -ENOMEM;
+	*entry = (struct entry){ .owner = libraries, .base = base, .content = content, .references = 1, .loading = true };
+	entry->library.identity = *identity;
+	for (size_t i = 0; i < base->n_files; i++)
+		entry->bytes += base->files[i]->size;
+	list_add(libraries, entry);
+	pthread_mutex_unlock(&libraries->lock);
+	struct error failure = { 0 };
+	int r = load(entry, &failure);
+	pthread_mutex_lock(&libraries->lock);
+	entry->loading = false;
+	if (r < 0) {
+		entry->failure = r;
+		entry->error = failure;
+		error_set(error, r, "%s", error_text(&failure, r));
+	}
+	pthread_cond_broadcast(&libraries->loaded);
+	*ret_entry = entry;
+	return r;
+}
+
+static void release(struct entry *entry)
+{
+	if (--entry->references == 0 && entry->failure) {
+		list_remove(entry->owner, entry);
+		entry_free(entry);
+	}
+}
+
+int libraries_get(struct libraries *libraries, const struct logic_base *base, enum library_content content, struct library **ret_library,
+		  struct error *error)
+{
+	struct cachedb_key identity;
+	bool settled;
+
+	if (base->fault)
+		return error_set(error, -EINVAL, "%s", base->fault);
+	int r = base_identity(base, &identity, &settled);
+	if (r < 0)
+		return r;
+	pthread_mutex_lock(&libraries->lock);
+	struct entry *entry = list_find(libraries, base, content, &identity);
+	if (entry) {
+		entry->references++;
+		while (entry->loading)
+			pthread_cond_wait(&libraries->loaded, &libraries->lock);
+		r = entry->failure;
+		if (r < 0)
+			error_set(error, r, "%s", error_text(&entry->error, r));
+		list_remove(libraries, entry);
+		list_add(libraries, entry);
+	} else {
+		r = load_new(libraries, base, content, &identity, &entry, error);
+	}
+	if (r < 0 && entry)
+		release(entry);
+	list_trim(libraries);
+	pthread_mutex_unlock(&libraries->lock);
+	if (r == 0)
+		*ret_library = &entry->library;
+	return r;
+}
+
+struct library *library_unref(struct library *library)
+{
+	struct entry *entry = (struct entry *)library;	/* its first member */
+
+	if (!entry)
+		return NULL;
+	struct libraries *libraries = entry->owner;
+	pthread_mutex_lock(&libraries->lock);
+	release(entry);
+	list_trim(libraries);
+	pthread_mutex_unlock(&libraries->lock);
+	return NULL;
+}
+
+/* ---- identity --------------------------------------------------------------------------------------------------------- */
+
+static void digest_time(struct digest *digest, const struct timespec *time)
+{
+	digest_number(digest, (uint64_t)time->tv_sec);
+	digest_number(digest, (uint64_t)time->tv_nsec);
+}
+
+static int64_t nanoseconds(const struct timespec *time)
+{
+	return (int64_t)time->tv_sec * 1000000000ll + time->tv_nsec;
+}
+
+int base_identity(const struct logic_base *base, struct cachedb_key *ret_identity, bool *ret_settled)
+{
+	_cleanup_(digest_release) struct digest digest = { 0 };
+	struct timespec now;
+	bool settled = true;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	digest_init(&digest, "tensilefs logic identity");
+	for (size_t i = 0; i < base->n_files; i++) {
+		struct stat st;
+		if (stat(base->files[i]->path, &st) < 0) {
+			digest_number(&digest, (uint64_t)errno);	/* reading it will say why; it may come back */
+			settled = false;
+			continue;
+		}
+		digest_number(&digest, st.st_dev);
+		digest_number(&digest, st.st_ino);
+		digest_number(&digest, (uint64_t)st.st_size);
+		digest_time(&digest, &st.st_mtim);
+		digest_time(&digest, &st.st_ctim);
+		settled = settled && nanoseconds(&st.st_ctim) + SETTLED_NS < nanoseconds(&now);
+	}
+	int r = digest_finish(&digest, ret_identity);
+	if (r == 0)
+		*ret_settled = settled;
+	return r;
+}

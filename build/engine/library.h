@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Loaded logic, shared by the .co, the .dat and the questions about one base while it is recent.
+ *
+ *     r = libraries_get(libraries, base, LIBRARY_GENERATED, &library, &error);
+ *     ... logic_solutions(library->logic, &n) ...
+ *     library_unref(library);
+ *
+ * What nobody holds is kept until LIBRARIES_KEPT_BYTES of logic files are kept, the oldest going first. Threads that want the same base
+ * at the same time share one parse.
+ */
+#pragma once
+
+#include "base/error.h"
+#include "build/logic/logic.h"
+#include "cachedb/cachedb.h"
+
+#include <stdbool.h>
+
+#define LIBRARIES_KEPT_BYTES (16u << 20)	/* of YAML; the parsed form is of the same order */
+
+struct libraries;
+
+enum library_content {
+	LIBRARY_GENERATED,		/* solutions that the generator cannot make are left out */
+	LIBRARY_ALL,
+};
+
+struct library {
+	struct logic_library *logic;
+	struct cachedb_key identity;	/* of the logic files, from before they were read */
+};
+
+/* The catalog must outlive it. */
+int libraries_new(const struct logic_catalog *catalog, enum logic_names names, struct libraries **ret_libraries);
+struct libraries *libraries_unref(struct libraries *libraries);	/* nothing may be held any more; accepts NULL, returns NULL */
+
+int libraries_get(struct libraries *libraries, const struct logic_base *base, enum library_content content, struct library **ret_library,
+		  struct error *error);
+struct library *library_unref(struct library *library);		/* accepts NULL, returns NULL */
+DEFINE_CLEANUP(struct library *, library_unref)
+
+/*
+ * What tells an unchanged base from a changed one without reading it: device, inode, size, modification and change time of every file.
+ * A change time cannot be set back, so content that changed under the same times is not taken for the same. `ret_settled` is false when
+ * a file changed so recently that another change could bear the same time; such an identity must not be remembered beyond this process.
+ */
+int base_identity(const struct logic_base *base, struct cachedb_key *ret_identity, bool *ret_settled);

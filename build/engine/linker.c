@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Input and output are memfds: nothing is written to a disk, and nothing is left behind when a process dies. The object is opened as
+ * /proc/self/fd/3; "-o -" makes lld write to its stdout from memory (LLVM lib/Support/FileOutputBuffer.cpp: "-" never makes a
+ * temporary file beside the output).
+ */
+#include "build/engine/linker.h"
+
+#include "build/engine/process.h"
+
+#include <limits.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+struct linker {
+	char *wanted;			/* or NULL */
+	pthread_mutex_t identify;	/* held while a linker is being looked for; taken before `lock` */
+	pthread_mutex_t lock;		/* protects all below */
+	char *path;			/* NULL: not found yet */
+	struct stat stat;		/* of path */
+	struct version { struct version *older; char text[]; } *versions;	/* newest first; all kept: callers hold them */
+};
+
+int linker_new(const char *wanted, struct linker **ret_linker)
+{
+	struct linker *linker = calloc(1, sizeof(*linker));
+
+	if (!linker)
+		return -ENOMEM;
+	if (wanted && !(linker->wanted = strdup(wanted))) {
+		free(linker);
+		return -ENOMEM;
+	}
+	pthread_mutex_init(&linker->identify, NULL);
+	pthread_mutex_init(&linker->lock, NULL);
+	*ret_linker = linker;
+	return 0;
+}
+
+struct linker *linker_unref(struct linker *linker)
+{
+	if (!linker)
+		return NULL;
+	while (linker->versions) {
+		struct version *version = linker->versions;
+		linker->versions = version->older;
+		free(version);
+	}
+	pthread_mutex_destroy(&linker->identify);
+	pthread_mutex_destroy(&linker->lock);
+	free(linker->path);
+	free(linker->wanted);
+	free(linker);
+	return NULL;
+}
+
+static int read_all(int fd, struct buffer *buffer)
+{
+	struct stat st;
+	size_t done = 0;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	uint8_t *place = buffer_extend(buffer, (size_t)st.st_size);
+	if (!place)
+		return -ENOMEM;
+	while (done < (size_t)st.st_size) {
+		ssize_t n = pread(fd, place + done, (size_t)st.st_size - done, (off_t)done);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -EIO;
+		done += (size_t)n;
+	}
+	return 0;
+}
+
+static int write_all(int fd, const uint8_t *bytes, size_t size)
+{
+	while (size) {
+		ssize_t n = write(fd, bytes, size);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		bytes += n;
+		size -= (size_t)n;
+	}
+	return 0;
+}
+
+/* ---- finding ---------------------------------------------------------------------------------------------------------- */
+
+/* Runs `path --version` and checks that it is an lld that is new enough. */
+static int ask_version(const char *path, struct version **ret_version, struct error *error)
+{
+	const char *const argv[] = { path, "--version", NULL };
+	_cleanup_close_ int output = memfd_create("tensilefs-version", MFD_CLOEXEC);
+	_cleanup_buffer_ struct buffer text = { 0 };
+
+	if (output < 0)
+		return error_set(error, -errno, "cannot make a memory file: %s", strerror(errno));
+	int r = process_run(&(struct process){ .argv = argv, .input = -1, .output = output }, error);
+	if (r < 0)
+		return r;
+	r = read_all(output, &text);
+	buffer_append(&text, "", 1);
+	if (r < 0 || text.failed)
+		return error_set(error, r < 0 ? r : -ENOMEM, "cannot read what '%s --version' says", path);
+	char *line = (char *)text.data;
+	line[strcspn(line, "\n")] = 0;
+	const char *number = strstr(line, "LLD ");
+	if (!number)
+		return error_set(error, -EINVAL, "'%s' is not lld: it calls itself '%.100s'", path, line);
+	if (atoi(number + 4) < LINKER_OLDEST)
+		return error_set(error, -EINVAL, "'%s' is too old: '%.100s', version %d or newer is needed", path, line, LINKER_OLDEST);
+	struct version *version = malloc(sizeof(*version) + strlen(line) + 1);
+	if (!version)
+		return -ENOMEM;
+	strcpy(version->text, line);
+	*ret_version = version;
+	return 0;
+}
+
+/* The first executable file of that name on PATH (or `name` itself when it has a slash), malloc memory; NULL: none. */
+static char *search_path(const char *name)
+{
+	const char *directories = getenv("PATH");
+	char path[PATH_MAX];
+
+	if (strchr(name, '/'))
+		return access(name, X_OK) == 0 ? strdup(name) : NULL;
+	for (const char *at = directories ? directories : "/usr/local/bin:/usr/bin:/bin"; *at;) {
+		size_t length = strcspn(at, ":");
+		if (length && (size_t)snprintf(path, sizeof(path), "%.*s/%s", (int)length, at, name) < sizeof(path) && access(path, X_OK) == 0)
+			return strdup(path);
+		at += length + (at[length] == ':');
+	}
+	return NULL;
+}
+
+static int find_wanted(const char *wanted, char **ret_path, struct version **ret_version, struct error *error)
+{
+	_cleanup_free_ char *path = search_path(wanted);
+
+	if (!path)
+		return error_set(error, -ENOENT, "the linker '%s' cannot be found or run", wanted);
+	int r = ask_version(path, ret_version, error);
+	if (r < 0)
+		return r;
+	*ret_path = TAKE(path);
+	return 0;
+}
+
+static int find_any(char **ret_path, struct version **ret_version, struct error *error)
+{
+	static const char *const names[] = { "ld.lld-22", "ld.lld-21", "ld.lld-20", "ld.lld-19", "ld.lld-18", "ld.lld-17", "ld.lld" };
+	struct error last = { 0 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		_cleanup_free_ char *path = search_path(names[i]);
+		if (path && ask_version(path, ret_version, &last) == 0) {
+			*ret_path = TAKE(path);
+			return 0;
+		}
+	}
+	if (last.text[0])
+		return error_set(error, -ENOENT, "no usable ld.lld: %.800s", last.text);
+	return error_set(error, -ENOENT, "no ld.lld (version %d or newer) on PATH: install lld or name one with --linker", LINKER_OLDEST);
+}
+
+static bool same_file(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size && a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
+	       a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+static const char *current_version(struct linker *linker)
+{
+	struct stat st;
+	const char *version = NULL;
+
+	pthread_mutex_lock(&linker->lock);
+	if (linker->path && stat(linker->path, &st) == 0 && same_file(&st, &linker->stat))
+		version = linker->versions->text;
+	pthread_mutex_unlock(&linker->lock);
+	return version;
+}
+
+static int identify(struct linker *linker, const char **ret_version, struct error *error)
+{
+	_cleanup_free_ char *path = NULL;
+	struct version *version = NULL;
+	struct stat st;
+
+	int r = linker->wanted ? find_wanted(linker->wanted, &path, &version, error) : find_any(&path, &version, error);
+	if (r < 0)
+		return r;
+	if (stat(path, &st) < 0) {
+		free(version);
+		return error_set(error, -errno, "cannot read '%s': %s", path, strerror(errno));
+	}
+	pthread_mutex_lock(&linker->lock);
+	free(linker->path);
+	linker->path = TAKE(path);
+	linker->stat = st;
+	version->older = linker->versions;
+	linker->versions = version;
+	*ret_version = version->text;
+	pthread_mutex_unlock(&linker->lock);
+	return 0;
+}
+
+int linker_identify(struct linker *linker, const char **ret_version, struct error *error)
+{
+	int r = 0;
+
+	const char *version = current_version(linker);
+	if (!version) {
+		pthread_mutex_lock(&linker->identify);
+		version = current_version(linker);	/* another thread may have found it meanwhile */
+		if (!version)
+			r = identify(linker, &version, error);
+		pthread_mutex_unlock(&linker->identify);
+	}
+	if (r == 0)
+		*ret_version = version;
+	return r;
+}
+
+const char *linker_version(struct linker *linker)
+{
+	pthread_mutex_lock(&linker->lock);
+	const char *version = linker->versions ? linker->versions->text : NULL;
+	pthread_mutex_unlock(&linker->lock);
+	return version;
+}
+
+char *linker_path(struct linker *linker)
+{
+	pthread_mutex_lock(&linker->lock);
+	char *path = linker->path ? strdup(linker->path) : NULL;
+	pthread_mutex_unlock(&linker->lock);
+	return path;
+}
+
+/* ---- linking ---------------------------------------------------------------------------------------------------------- */
+
+int linker_link(struct linker *linker, unsigned threads, const uint8_t *object, size_t size, struct buffer *ret_linked, struct error *error)
+{
+	_cleanup_close_ int input = memfd_create("tensilefs-object", MFD_CLOEXEC), output = memfd_create("tensilefs-linked", MFD_CLOEXEC);
+	_cleanup_free_ char *path = linker_path(linker);
+	_cleanup_buffer_ struct buffer linked = { 0 };
+	char n_threads[32];
+
+	if (input < 0 || output < 0)
+		return error_set(error, -errno, "cannot make a memory file: %s", strerror(errno));
+	if (!path)
+		return -ENOMEM;		/* linker_identify() came before */
+	snprintf(n_threads, sizeof(n_threads), "--threads=%u", threads);
+	const char *const argv[] = { path, "-shared", "--no-undefined", n_threads, "-o", "-", "/proc/self/fd/3", NULL };
+	int r = write_all(input, object, size);
+	if (r < 0)
+		return error_set(error, r, "cannot hand an object of %zu bytes to the linker: %s", size, strerror(-r));
+	r = process_run(&(struct process){ .argv = argv, .input = input, .output = output }, error);
+	if (r < 0)
+		return r;
+	r = read_all(output, &linked);
+	if (r < 0)
+		return error_set(error, r, "cannot read what the linker wrote: %s", strerror(-r));
+	if (linked.size < 4 || memcmp(linked.data, "\177ELF", 4) != 0)
+		return error_set(error, -EIO, "'%s' wrote %zu bytes that are no ELF file", path, linked.size);
+	*ret_linked = linked;
+	linked = (struct buffer){ 0 };
+	return 0;
+}

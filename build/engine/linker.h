@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ld.lld: found, identified, run.
+ *
+ * The identity that goes into hashes is the text of `ld.lld --version`, not a path. It is asked once, and again when the file behind the
+ * path has changed (an upgrade under a live mount).
+ */
+#pragma once
+
+#include "base/buffer.h"
+#include "base/error.h"
+
+struct linker;
+
+#define LINKER_OLDEST 17	/* the first release that writes gfx940 code objects of version 5 */
+
+/* `wanted` is a path or a name on PATH; NULL: ld.lld-22 ... ld.lld-17, then ld.lld. Nothing is looked for yet. */
+int linker_new(const char *wanted, struct linker **ret_linker);
+struct linker *linker_unref(struct linker *linker);	/* accepts NULL, returns NULL */
+
+/*
+ * Finds the linker, or sees that it is the same as before, and gives its version, which lives as long as the linker. -ENOENT when there is
+ * none, -EINVAL when `wanted` is no lld or too old; tried again at the next call.
+ */
+int linker_identify(struct linker *linker, const char **ret_version, struct error *error);
+
+/* The version of the last linker_identify() that succeeded, or NULL. Never blocks on a program. */
+const char *linker_version(struct linker *linker);
+
+/* Its path, malloc memory, or NULL. */
+char *linker_path(struct linker *linker);
+
+/* Links one relocatable object to a shared one. Works in memory: no file is made. */
+int linker_link(struct linker *linker, unsigned threads, const uint8_t *object, size_t size, struct buffer *ret_linked, struct error *error);

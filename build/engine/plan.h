@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The logic hash of a file: SHA-256 over everything its bytes are a function of.
+ *
+ * Two keys for one file:
+ *     plan_hash_*()   the hash itself, made from what the file consists of. Content in the cache is stored under it.
+ *     plan_memo()     made from the identity of the logic files instead. Under it the cache keeps the hash, 32 bytes, so that
+ *                     finding a hash again needs no parsing.
+ */
+#pragma once
+
+#include "base/buffer.h"
+#include "build/engine/engine.h"
+#include "build/engine/library.h"
+
+struct plan_options {
+	enum bundle_kind bundle;
+	bool names_tensile, keep_all;
+	const char *linker;		/* its version; NULL where a file needs none */
+};
+
+int plan_hash_code_object(const struct plan_options *options, const char *arch, const struct logic_library *logic,
+			  struct cachedb_key *ret_hash);
+int plan_hash_helper(const struct plan_options *options, const char *arch, struct cachedb_key *ret_hash);
+
+/* Metadata and master: a function of nothing but their bytes, which come straight from the library tree. */
+int plan_hash_metadata(const struct buffer *dat, struct cachedb_key *ret_hash);
+
+/* The bare object inside a bundle that has `hash`. */
+int plan_hash_raw(const struct cachedb_key *hash, struct cachedb_key *ret_hash);
+
+/* `identity` as of base_identity(), or any digest of what the file is made from. */
+int plan_memo(const struct plan_options *options, enum engine_kind kind, const char *name, const struct cachedb_key *identity,
+	      struct cachedb_key *ret_memo);

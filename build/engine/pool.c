@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: MIT */
+#include "build/engine/pool.h"
+
+#include "base/macro.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+
+struct pool {
+	pthread_mutex_t lock;		/* protects all below but threads[] */
+	pthread_cond_t work;		/* a task was queued, or stopping */
+	struct pool_task *first[POOL_N_QUEUES], *last[POOL_N_QUEUES];
+	size_t queued[POOL_N_QUEUES];
+	size_t running;			/* tasks being run */
+	bool stopping;
+	unsigned n_threads;		/* constant after pool_new() */
+	pthread_t threads[];
+};
+
+static void queue_insert(struct pool *pool, struct pool_task *task, enum pool_queue queue, bool front)
+{
+	task->queue = queue;
+	task->queued = true;
+	task->previous = front ? NULL : pool->last[queue];
+	task->next = front ? pool->first[queue] : NULL;
+	*(task->previous ? &task->previous->next : &pool->first[queue]) = task;
+	*(task->next ? &task->next->previous : &pool->last[queue]) = task;
+	pool->queued[queue]++;
+}
+
+static void queue_remove(struct pool *pool, struct pool_task *task)
+{
+	*(task->previous ? &task->previous->next : &pool->first[task->queue]) = task->next;
+	*(task->next ? &task->next->previous : &pool->last[task->queue]) = task->previous;
+	pool->queued[task->queue]--;
+	task->queued = false;
+}
+
+static struct pool_task *queue_take(struct pool *pool)
+{
+	for (unsigned queue = 0; queue < POOL_N_QUEUES; queue++) {
+		struct pool_task *task = pool->first[queue];
+		if (task) {
+			queue_remove(pool, task);
+			return task;
+		}
+	}
+	return NULL;
+}
+
+static void *worker(void *userdata)
+{
+	struct pool *pool = userdata;
+
+	pthread_mutex_lock(&pool->lock);
+	while (!pool->stopping) {
+		struct pool_task *task = queue_take(pool);
+		if (!task) {
+			pthread_cond_wait(&pool->work, &pool->lock);
+			continue;
+		}
+		pool->running++;
+		pthread_mutex_unlock(&pool->lock);
+		task->run(task, false);
+		pthread_mutex_lock(&pool->lock);
+		pool->running--;
+	}
+	pthread_mutex_unlock(&pool->lock);
+	return NULL;
+}
+
+static int start_worker(struct pool *pool, unsigned number)
+{
+	char name[16];
+
+	int r = -pthread_create(&pool->threads[number], NULL, worker, pool);
+	if (r < 0)
+		return r;
+	snprintf(name, sizeof(name), "tfs-work-%u", number % 1000000);	/* 15 characters at most */
+	pthread_setname_np(pool->threads[number], name);
+	pool->n_threads++;
+	return 0;
+}
+
+int pool_new(unsigned threads, struct pool **ret_pool)
+{
+	sigset_t all, before;
+	int r = 0;
+
+	assert(threads > 0);
+	struct pool *pool = calloc(1, sizeof(*pool) + threads * sizeof(pool->threads[0]));
+	if (!pool)
+		return -ENOMEM;
+	pthread_mutex_init(&pool->lock, NULL);
+	pthread_cond_init(&pool->work, NULL);
+
+	sigfillset(&all);		/* threads inherit the mask of their creator */
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	for (unsigned i = 0; i < threads && r == 0; i++)
+		r = start_worker(pool, i);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (r < 0) {
+		pool_unref(pool);
+		return r;
+	}
+	*ret_pool = pool;
+	return 0;
+}
+
+struct pool *pool_unref(struct pool *pool)
+{
+	struct pool_task *task;
+
+	if (!pool)
+		return NULL;
+	pthread_mutex_lock(&pool->lock);
+	pool->stopping = true;
+	pthread_cond_broadcast(&pool->work);
+	pthread_mutex_unlock(&pool->lock);
+	for (unsigned i = 0; i < pool->n_threads; i++)
+		pthread_join(pool->threads[i], NULL);
+	while ((task = queue_take(pool)))	/* alone now, but a cancelled task may push another */
+		task->run(task, true);
+	pthread_cond_destroy(&pool->work);
+	pthread_mutex_destroy(&pool->lock);
+	free(pool);
+	return NULL;
+}
+
+void pool_push(struct pool *pool, struct pool_task *task, enum pool_queue queue)
+{
+	pthread_mutex_lock(&pool->lock);
+	queue_insert(pool, task, queue, false);
+	pthread_cond_signal(&pool->work);
+	pthread_mutex_unlock(&pool->lock);
+}
+
+void pool_raise(struct pool *pool, struct pool_task *task)
+{
+	pthread_mutex_lock(&pool->lock);
+	if (task->queued && task->queue == POOL_AHEAD) {
+		queue_remove(pool, task);
+		queue_insert(pool, task, POOL_WAITED, false);
+	}
+	pthread_mutex_unlock(&pool->lock);
+}
+
+unsigned pool_threads(const struct pool *pool)
+{
+	return pool->n_threads;
+}
+
+unsigned pool_share(struct pool *pool)
+{
+	pthread_mutex_lock(&pool->lock);
+	size_t running = MAX(pool->running, (size_t)1);
+	pthread_mutex_unlock(&pool->lock);
+	return (unsigned)MAX(pool->n_threads / running, (size_t)1);
+}
+
+void pool_counts(struct pool *pool, size_t *ret_running, size_t *ret_waited, size_t *ret_ahead)
+{
+	pthread_mutex_lock(&pool->lock);
+	*ret_running = pool->running;
+	*ret_waited = pool->queued[POOL_WAITED];
+	*ret_ahead = pool->queued[POOL_AHEAD];
+	pthread_mutex_unlock(&pool->lock);
+}
+
+/* ---- loops ------------------------------------------------------------------------------------------------------------ */
+
+struct loop {
+	struct pool *pool;
+	int (*run)(void *userdata, size_t i);
+	void *userdata;
+	size_t n;
+	pthread_mutex_t lock;		/* protects all below; taken alone, never with the pool's */
+	pthread_cond_t left;		/* a helper is done with the loop */
+	size_t next;
+	unsigned helpers;		/* helper tasks that are still in a queue or run */
+	int result;
+};
+
+struct loop_helper {
+	struct pool_task task;
+	struct loop *loop;
+};
+
+static bool pool_is_stopping(struct pool *pool)
+{
+	pthread_mutex_lock(&pool->lock);
+	bool stopping = pool->stopping;
+	pthread_mutex_unlock(&pool->lock);
+	return stopping;
+}
+
+static void loop_work(struct loop *loop)
+{
+	pthread_mutex_lock(&loop->lock);
+	while (loop->result == 0 && loop->next < loop->n) {
+		size_t i = loop->next++;
+		pthread_mutex_unlock(&loop->lock);
+		int r = pool_is_stopping(loop->pool) ? -ECANCELED : loop->run(loop->userdata, i);
+		pthread_mutex_lock(&loop->lock);
+		if (r < 0 && loop->result == 0)
+			loop->result = r;
+	}
+	pthread_mutex_unlock(&loop->lock);
+}
+
+static void loop_helper_run(struct pool_task *task, bool cancelled)
+{
+	struct loop_helper *helper = (struct loop_helper *)task;	/* its first member */
+	struct loop *loop = helper->loop;
+
+	assert(!cancelled);	/* pool_parallel() takes its helpers back before it returns */
+	loop_work(loop);
+	pthread_mutex_lock(&loop->lock);
+	loop->helpers--;
+	pthread_cond_signal(&loop->left);
+	pthread_mutex_unlock(&loop->lock);
+}
+
+/* Puts the helpers in front of everything else: a task that has begun holds memory, so it should end before another begins. */
+static void loop_push_helpers(struct loop *loop, struct loop_helper *helpers)
+{
+	struct pool *pool = loop->pool;
+
+	pthread_mutex_lock(&pool->lock);
+	for (unsigned i = 0; i < loop->helpers; i++) {
+		helpers[i] = (struct loop_helper){ .task.run = loop_helper_run, .loop = loop };
+		queue_insert(pool, &helpers[i].task, POOL_WAITED, true);
+	}
+	pthread_cond_broadcast(&pool->work);
+	pthread_mutex_unlock(&pool->lock);
+}
+
+/* Takes back the helpers that no worker picked up; returns how many. */
+static unsigned loop_pull_helpers(struct pool *pool, struct loop_helper *helpers, unsigned n)
+{
+	unsigned taken = 0;
+
+	pthread_mutex_lock(&pool->lock);
+	for (unsigned i = 0; i < n; i++) {
+		if (helpers[i].task.queued) {
+			queue_remove(pool, &helpers[i].task);
+			taken++;
+		}
+	}
+	pthread_mutex_unlock(&pool->lock);
+	return taken;
+}
+
+int pool_parallel(struct pool *pool, size_t n, int (*run)(void *userdata, size_t i), void *userdata)
+{
+	unsigned n_helpers = (unsigned)MIN((size_t)pool->n_threads - 1, n ? n - 1 : 0);
+	struct loop loop = { .pool = pool, .run = run, .userdata = userdata, .n = n, .helpers = n_helpers };
+	_cleanup_free_ struct loop_helper *helpers = calloc(n_helpers + 1, sizeof(*helpers));
+
+	if (!helpers)
+		return -ENOMEM;
+	pthread_mutex_init(&loop.lock, NULL);
+	pthread_cond_init(&loop.left, NULL);
+	loop_push_helpers(&loop, helpers);
+	loop_work(&loop);
+	unsigned idle = loop_pull_helpers(pool, helpers, n_helpers);
+	pthread_mutex_lock(&loop.lock);
+	loop.helpers -= idle;
+	while (loop.helpers > 0)
+		pthread_cond_wait(&loop.left, &loop.lock);
+	pthread_mutex_unlock(&loop.lock);
+	pthread_cond_destroy(&loop.left);
+	pthread_mutex_destroy(&loop.lock);
+	return loop.result;
+}

@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Requests and single flight.
+ *
+ * A flight is one file on its way. It is made by the first request that does not find the bytes in memory; later requests for the file
+ * join it. A worker takes the flight through: hash (known, memo, or plan) -> memory -> cache on disk -> build. Two files can have one
+ * hash (two bases without a kernel, say): a flight that finds its hash being built by another follows that one, and its worker is
+ * free again.
+ *
+ * The waiting are told first, the cache on disk is written afterwards.
+ */
+#include "build/engine/internal.h"
+
+#include "build/engine/digest.h"
+
+#include <assert.h>
+
+struct waiter {
+	engine_callback callback;
+	void *userdata;
+	struct waiter *next;
+};
+
+struct flight {
+	struct pool_task task;
+	struct engine_file *file;
+	struct cachedb_key hash;	/* once it is building */
+
+	/* protected by engine->lock */
+	struct waiter *waiters;
+	bool waited;			/* one of them is ENGINE_WAITED */
+	bool has_identity;
+	struct cachedb_key identity;	/* of the logic when it was asked for; an edit begins another flight */
+	bool building;
+	struct flight *next_build;	/* in engine->builds */
+	struct flight *followers;	/* linked by next_follower */
+	struct flight *next_follower;
+};
+
+enum { FOLLOWS = 1 };			/* another flight brings the result */
+
+/* ---- the end of a flight ---------------------------------------------------------------------------------------------- */
+
+static void note_result(struct engine_file *file, int status, const struct artifact *artifact, const struct error *error)
+{
+	struct engine *engine = file->engine;
+
+	if (artifact)
+		known_set_size(file, &artifact->hash, artifact->size, artifact->cost_us, artifact->items);
+	if (status == -ECANCELED)
+		return;
+	free(file->failure_text);
+	file->failure = status;
+	file->failure_text = status < 0 ? strdup(error_text(error, status)) : NULL;
+	if (status < 0)
+		engine->statistics.failures++;
+}
+
+static void deliver(struct flight *flight, int status, struct artifact *artifact, const struct error *error)
+{
+	struct engine_file *file = flight->file;
+	struct engine *engine = file->engine;
+
+	pthread_mutex_lock(&engine->lock);
+	if (status == 0 && !artifact && flight->waited) {	/* someone came to want the bytes after only their presence was checked */
+		pthread_mutex_unlock(&engine->lock);
+		pool_push(engine->pool, &flight->task, POOL_WAITED);
+		return;
+	}
+	if (file->flight == flight)
+		file->flight = NULL;
+	note_result(file, status, artifact, error);
+	struct waiter *waiters = flight->waiters;
+	pthread_mutex_unlock(&engine->lock);
+
+	while (waiters) {
+		struct waiter *waiter = waiters;
+		waiters = waiter->next;
+		waiter->callback(waiter->userdata, status, artifact, error);
+		free(waiter);
+	}
+	free(flight);
+}
+
+/* Tells the flight and those that follow it. */
+static void finish(struct flight *flight, int status, struct artifact *artifact, const struct error *error)
+{
+	struct engine *engine = flight->file->engine;
+	struct flight *followers = NULL;
+
+	pthread_mutex_lock(&engine->lock);
+	if (flight->building) {
+		struct flight **at = &engine->builds;
+		while (*at != flight)
+			at = &(*at)->next_build;
+		*at = flight->next_build;
+		flight->building = false;
+		followers = TAKE(flight->followers);
+	}
+	pthread_mutex_unlock(&engine->lock);
+	deliver(flight, status, artifact, error);
+	while (followers) {
+		struct flight *follower = followers;
+		followers = follower->next_follower;
+		deliver(follower, status, artifact, error);
+	}
+}
+
+/* ---- the way of a flight ---------------------------------------------------------------------------------------------- */
+
+/* Begins the build of flight->hash, unless it is in memory by now or another flight has begun it. */
+static int begin_build(struct flight *flight, struct artifact **ret_artifact)
+{
+	struct engine *engine = flight->file->engine;
+	struct flight *other;
+	int r = 0;
+
+	pthread_mutex_lock(&engine->lock);
+	for (other = engine->builds; other && !key_equal(&other->hash, &flight->hash); other = other->next_build)
+		;
+	if (other) {
+		flight->next_follower = other->followers;
+		other->followers = flight;
+		engine->statistics.shared++;
+		r = FOLLOWS;
+	} else if (!(*ret_artifact = memory_find(engine->memory, &flight->hash))) {
+		flight->building = true;
+		flight->next_build = engine->builds;
+		engine->builds = flight;
+	}
+	pthread_mutex_unlock(&engine->lock);
+	return r;
+}
+
+static struct artifact *load_from_cache(struct flight *flight)
+{
+	struct engine *engine = flight->file->engine;
+	struct cachedb_info info;
+	struct artifact *artifact;
+	uint8_t *bytes;
+
+	if (!engine->cache || cachedb_get(engine->cache, &flight->hash, &info, &bytes) < 0)
+		return NULL;
+	if (artifact_new(bytes, (size_t)info.size, &flight->hash, &artifact) < 0)
+		return NULL;
+	artifact->cost_us = info.cost_us;
+	artifact->items = info.items;
+	memory_add(engine->memory, artifact);
+	pthread_mutex_lock(&engine->lock);
+	engine->statistics.cache_hits++;
+	pthread_mutex_unlock(&engine->lock);
+	return artifact;
+}
+
+static bool is_waited(struct flight *flight)
+{
+	struct engine *engine = flight->file->engine;
+
+	pthread_mutex_lock(&engine->lock);
+	bool waited = flight->waited;
+	pthread_mutex_unlock(&engine->lock);
+	return waited;
+}
+
+/* Looks for the bytes of flight->hash. 1 when they need not be had: nobody waits and the disk has them. */
+static int look_for_bytes(struct flight *flight, struct artifact **ret_artifact)
+{
+	struct engine *engine = flight->file->engine;
+	struct cachedb_info info;
+
+	*ret_artifact = memory_find(engine->memory, &flight->hash);
+	if (*ret_artifact)
+		return 0;
+	if (!is_waited(flight) && engine->cache && cachedb_stat(engine->cache, &flight->hash, &info) == 0)
+		return 1;
+	*ret_artifact = load_from_cache(flight);
+	return 0;
+}
+
+static int plan(struct flight *flight, const struct standpoint *standpoint, struct production *production, struct error *error)
+{
+	struct engine *engine = flight->file->engine;
+
+	int r = production_plan(flight->file, standpoint->linker, production, &flight->hash, error);
+	if (r < 0)
+		return r;
+	known_set_hash(flight->file, standpoint, &flight->hash);
+	pthread_mutex_lock(&engine->lock);
+	engine->statistics.plans++;
+	pthread_mutex_unlock(&engine->lock);
+	return 0;
+}
+
+static int build(struct flight *flight, struct production *production, struct artifact **ret_artifact, struct error *error)
+{
+	struct engine *engine = flight->file->engine;
+	uint64_t begin = now_us();
+
+	int r = production_run(flight->file, production, &flight->hash, ret_artifact, error);
+	if (r < 0)
+		return r;
+	(*ret_artifact)->cost_us = now_us() - begin;
+	memory_add(engine->memory, *ret_artifact);
+	pthread_mutex_lock(&engine->lock);
+	engine->statistics.builds++;
+	engine->statistics.built_bytes += (*ret_artifact)->size;
+	engine->statistics.built_us += (*ret_artifact)->cost_us;
+	pthread_mutex_unlock(&engine->lock);
+	return 0;
+}
+
+/* 0 with the artifact (NULL: in the cache, and nobody waits), FOLLOWS, or a failure. `ret_built`: it is not in the cache yet. */
+static int fly(struct flight *flight, struct artifact **ret_artifact, bool *ret_built, struct error *error)
+{
+	_cleanup_(production_release) struct production production = { 0 };
+	struct engine_file *file = flight->file;
+	struct standpoint standpoint;
+	const char *linker;
+	bool planned = false;
+
+	int r = kind_is_linked(file->kind) ? linker_identify(file->engine->linker, &linker, error) : 0;
+	if (r == 0)
+		r = standpoint_now(file, &standpoint);
+	if (r < 0)
+		return r;
+	if (known_hash(file, &standpoint, &flight->hash) < 0) {
+		r = plan(flight, &standpoint, &production, error);
+		if (r < 0)
+			return r;
+		planned = true;
+	}
+	r = look_for_bytes(flight, ret_artifact);
+	if (r || *ret_artifact)
+		return 0;
+	if (!planned) {		/* the hash was known and its bytes are gone */
+		r = plan(flight, &standpoint, &production, error);
+		if (r < 0)
+			return r;
+	}
+	r = begin_build(flight, ret_artifact);
+	if (r || *ret_artifact)
+		return r;
+	*ret_built = true;
+	return build(flight, &production, ret_artifact, error);
+}
+
+static void store(struct engine_file *file, const struct artifact *artifact)
+{
+	struct cachedb_info info = { .cost_us = artifact->cost_us, .tag = file->kind, .items = artifact->items };
+	struct error error = { 0 };
+
+	if (!file->engine->cache)
+		return;
+	int r = cachedb_put(file->engine->cache, &artifact->hash, artifact->data, artifact->size, &info, &error);
+	if (r < 0)
+		engine_cache_failed(file->engine, error_text(&error, r));
+}
+
+static void run_flight(struct pool_task *task, bool cancelled)
+{
+	struct flight *flight = (struct flight *)task;		/* its first member */
+	struct engine_file *file = flight->file;
+	_cleanup_(artifact_unref_p) struct artifact *artifact = NULL;
+	struct error error = { 0 };
+	bool built = false;
+
+	int r = cancelled ? -ECANCELED : fly(flight, &artifact, &built, &error);
+	if (r == FOLLOWS)
+		return;
+	finish(flight, r, artifact, &error);
+	if (r == 0 && built)
+		store(file, artifact);
+}
+
+/* ---- requests --------------------------------------------------------------------------------------------------------- */
+
+static struct artifact *find_in_memory(struct engine_file *file, const struct standpoint *standpoint)
+{
+	struct engine *engine = file->engine;
+	struct artifact *artifact = NULL;
+
+	pthread_mutex_lock(&engine->lock);
+	if (file->planned && file->linker == standpoint->linker && key_equal(&file->identity, &standpoint->identity))
+		artifact = memory_find(engine->memory, &file->hash);
+	if (artifact)
+		engine->statistics.memory_hits++;
+	pthread_mutex_unlock(&engine->lock);
+	return artifact;
+}
+
+/* Joins the file's flight; a flight for other logic than now's is left to those it has. With engine->lock held. */
+static bool join_flight(struct engine_file *file, const struct cachedb_key *identity, enum engine_priority priority, struct waiter *waiter)
+{
+	struct flight *flight = file->flight;
+
+	if (!flight || (identity && flight->has_identity && !key_equal(&flight->identity, identity)))
+		return false;
+	waiter->next = flight->waiters;
+	flight->waiters = waiter;
+	file->engine->statistics.shared++;
+	if (priority == ENGINE_WAITED && !flight->waited) {
+		flight->waited = true;
+		pool_raise(file->engine->pool, &flight->task);
+	}
+	return true;
+}
+
+static struct flight *new_flight(struct engine_file *file, const struct cachedb_key *identity, enum engine_priority priority,
+				 struct waiter *waiter)
+{
+	struct flight *flight = calloc(1, sizeof(*flight));
+
+	if (!flight)
+		return NULL;
+	*flight = (struct flight){
+		.task.run = run_flight,
+		.file = file,
+		.waiters = waiter,
+		.waited = priority == ENGINE_WAITED,
+		.has_identity = identity != NULL,
+	};
+	if (identity)
+		flight->identity = *identity;
+	file->flight = flight;
+	return flight;
+}
+
+void engine_request(struct engine *engine, struct engine_file *file, enum engine_priority priority, engine_callback callback, void *userdata)
+{
+	struct standpoint standpoint;
+	struct flight *flight = NULL;
+
+	assert(file->engine == engine);
+	if (file->kind == ENGINE_RAW) {
+		raw_request(file, callback, userdata);
+		return;
+	}
+	bool known = standpoint_now(file, &standpoint) == 0;	/* not before the linker is known */
+	_cleanup_(artifact_unref_p) struct artifact *artifact = known ? find_in_memory(file, &standpoint) : NULL;
+	if (artifact) {
+		callback(userdata, 0, artifact, NULL);
+		return;
+	}
+	struct waiter *waiter = malloc(sizeof(*waiter));
+	if (!waiter) {
+		callback(userdata, -ENOMEM, NULL, NULL);
+		return;
+	}
+	*waiter = (struct waiter){ .callback = callback, .userdata = userdata };
+
+	pthread_mutex_lock(&engine->lock);
+	bool joined = join_flight(file, known ? &standpoint.identity : NULL, priority, waiter);
+	if (!joined)
+		flight = new_flight(file, known ? &standpoint.identity : NULL, priority, waiter);
+	if (flight)	/* under the lock, so that a joiner finds it in a queue or running */
+		pool_push(engine->pool, &flight->task, priority == ENGINE_WAITED ? POOL_WAITED : POOL_AHEAD);
+	pthread_mutex_unlock(&engine->lock);
+	if (!joined && !flight) {
+		free(waiter);
+		callback(userdata, -ENOMEM, NULL, NULL);
+	}
+}
+
+/* ---- waiting ---------------------------------------------------------------------------------------------------------- */
+
+struct get {
+	pthread_mutex_t lock;
+	pthread_cond_t done;
+	bool finished;
+	int status;
+	struct artifact *artifact;
+	struct error *error;
+};
+
+static void get_finished(void *userdata, int status, struct artifact *artifact, const struct error *error)
+{
+	struct get *get = userdata;
+
+	pthread_mutex_lock(&get->lock);
+	get->finished = true;
+	get->status = status;
+	if (status == 0)
+		get->artifact = artifact_ref(artifact);
+	else
+		error_set(get->error, status, "%s", error_text(error, status));
+	pthread_cond_signal(&get->done);
+	pthread_mutex_unlock(&get->lock);
+}
+
+int engine_get(struct engine *engine, struct engine_file *file, struct artifact **ret_artifact, struct error *error)
+{
+	struct get get = { .lock = PTHREAD_MUTEX_INITIALIZER, .done = PTHREAD_COND_INITIALIZER, .error = error };
+
+	engine_request(engine, file, ENGINE_WAITED, get_finished, &get);
+	pthread_mutex_lock(&get.lock);
+	while (!get.finished)
+		pthread_cond_wait(&get.done, &get.lock);
+	pthread_mutex_unlock(&get.lock);
+	pthread_cond_destroy(&get.done);
+	pthread_mutex_destroy(&get.lock);
+	if (get.status == 0)
+		*ret_artifact = get.artifact;
+	return get.status;
+}
+
+struct call {
+	struct pool_task task;
+	void (*call)(void *userdata, bool cancelled);
+	void *userdata;
+};
+
+static void run_call(struct pool_task *task, bool cancelled)
+{
+	struct call *call = (struct call *)task;		/* its first member */
+
+	call->call(call->userdata, cancelled);
+	free(call);
+}
+
+void engine_call(struct engine *engine, void (*call)(void *userdata, bool cancelled), void *userdata)
+{
+	struct call *queued = malloc(sizeof(*queued));
+
+	if (!queued) {
+		call(userdata, true);
+		return;
+	}
+	*queued = (struct call){ .task.run = run_call, .call = call, .userdata = userdata };
+	pool_push(engine->pool, &queued->task, POOL_WAITED);
+}

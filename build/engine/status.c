@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+#include "build/engine/internal.h"
+
+#include <json-c/json.h>
+
+static void add(struct json_object *object, const char *key, uint64_t value)
+{
+	json_object_object_add(object, key, json_object_new_uint64(value));
+}
+
+static struct json_object *describe_jobs(struct engine *engine)
+{
+	struct json_object *object = json_object_new_object();
+	size_t running, waited, ahead;
+
+	pool_counts(engine->pool, &running, &waited, &ahead);
+	add(object, "workers", pool_threads(engine->pool));
+	add(object, "running", running);
+	add(object, "queued", waited);
+	add(object, "queued_ahead", ahead);
+	return object;
+}
+
+static struct json_object *describe_builds(const struct engine_statistics *statistics)
+{
+	struct json_object *object = json_object_new_object();
+
+	add(object, "builds", statistics->builds);
+	add(object, "failures", statistics->failures);
+	add(object, "shared", statistics->shared);
+	add(object, "plans", statistics->plans);
+	add(object, "kernels", statistics->kernels);
+	add(object, "instructions", statistics->instructions);
+	add(object, "links", statistics->links);
+	add(object, "bytes", statistics->built_bytes);
+	add(object, "build_us", statistics->built_us);
+	add(object, "generate_us", statistics->generate_us);
+	add(object, "link_us", statistics->link_us);
+	return object;
+}
+
+static struct json_object *describe_cache(struct engine *engine, const struct engine_statistics *statistics)
+{
+	struct json_object *object = json_object_new_object();
+	struct cachedb_statistics cache;
+	uint64_t bytes, entries;
+
+	memory_usage(engine->memory, &bytes, &entries);
+	add(object, "memory_hits", statistics->memory_hits);
+	add(object, "memory_entries", entries);
+	add(object, "memory_bytes", bytes);
+	add(object, "disk_hits", statistics->cache_hits);
+	add(object, "disk_errors", statistics->cache_errors);
+	if (engine->cache && cachedb_get_statistics(engine->cache, &cache) == 0) {
+		json_object_object_add(object, "directory", json_object_new_string(engine->cache_path));
+		add(object, "disk_entries", cache.entries);
+		add(object, "disk_bytes", cache.bytes);
+		add(object, "disk_puts", cache.puts);
+		add(object, "disk_evictions", cache.evictions);
+		add(object, "disk_corrupt", cache.corrupt);
+	}
+	return object;
+}
+
+int engine_status(struct engine *engine, struct buffer *ret_json)
+{
+	struct json_object *object = json_object_new_object();
+	const char *linker = linker_version(engine->linker);
+	struct engine_statistics statistics;
+
+	pthread_mutex_lock(&engine->lock);
+	statistics = engine->statistics;
+	pthread_mutex_unlock(&engine->lock);
+	json_object_object_add(object, "logic", json_object_new_string(engine->logic));
+	json_object_object_add(object, "linker", linker ? json_object_new_string(linker) : NULL);
+	json_object_object_add(object, "jobs", describe_jobs(engine));
+	json_object_object_add(object, "built", describe_builds(&statistics));
+	json_object_object_add(object, "cache", describe_cache(engine, &statistics));
+	struct json_object *faults = json_object_new_array();
+	for (size_t i = 0; engine_fault(engine, i); i++)
+		json_object_array_add(faults, json_object_new_string(engine_fault(engine, i)));
+	json_object_object_add(object, "faults", faults);
+	buffer_append_string(ret_json, json_object_to_json_string_ext(object, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE));
+	buffer_append_string(ret_json, "\n");
+	json_object_put(object);
+	return ret_json->failed ? -ENOMEM : 0;
+}
