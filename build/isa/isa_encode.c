@@ -3,46 +3,16 @@
  * struct isa_inst -> dwords.
  *
  * Three steps: the operands are checked against the row and sorted by encoding field; the form is chosen; one function per format puts
- * the fields together. Bit positions are those of the CDNA3 ISA document, chapter "Microcode Formats"; what gfx942 adds to them
+ * the fields together (those of the vector ALU are in isa_encode_vop.c). Bit positions are those of the CDNA3 ISA document, chapter "Microcode Formats"; what gfx942 adds to them
  * (sc0, sc1 and nt, the AccVGPR bits) is from the same place.
  */
-#include "build/isa/isa_row.h"
+#include "build/isa/isa_fields.h"
 
 #include <errno.h>
-
-struct fields {
-	const struct isa_row *row;
-	const struct isa_inst *inst;
-	uint16_t code[ISA_FIELD_COUNT];
-	uint8_t mod[ISA_FIELD_COUNT];
-	uint8_t width[ISA_FIELD_COUNT];
-	uint32_t present;	/* bit per enum isa_field */
-	bool literal;		/* a dword follows */
-};
-
-static bool has(const struct fields *f, enum isa_field field)
-{
-	return f->present >> field & 1;
-}
-
-static bool has_trait(const struct fields *f, uint32_t trait)
-{
-	return (f->row->traits & trait) != 0;
-}
 
 static bool is_flat(const struct isa_row *row)
 {
 	return row->format >= ISA_FORMAT_FLAT && row->format <= ISA_FORMAT_SCRATCH;
-}
-
-static bool is_scalar_code(unsigned code)
-{
-	return code < ISA_INT0 || (code >= ISA_SHARED_BASE && code < ISA_HALF) || (code >= ISA_VCCZ && code <= ISA_SCC);
-}
-
-static bool is_float_type(unsigned type)
-{
-	return type == ISA_TYPE_F16 || type == ISA_TYPE_F32 || type == ISA_TYPE_F64 || type == ISA_TYPE_PKF16 || type == ISA_TYPE_PKF32;
 }
 
 /* ---- operands against the row ----------------------------------------------------------------------------------------- */
@@ -87,6 +57,18 @@ static bool operand_fits(const struct isa_operand *operand, unsigned allowed, un
 	return code == ISA_IMM && (allowed & ISA_ALLOW_IMM);
 }
 
+/* 16-bit operands: the literal is not wider, and integers have no inline floats (llvm-mc knows neither). */
+static bool constant_fits_type(const struct isa_operand *operand, unsigned type, const struct isa_inst *inst)
+{
+	bool integer = type == ISA_TYPE_I16 || type == ISA_TYPE_B16;
+
+	if (!integer && type != ISA_TYPE_F16)
+		return true;
+	if (operand->code == ISA_LITERAL)
+		return inst->literal <= 0xffff;
+	return !integer || operand->code < ISA_HALF || operand->code > ISA_HALF + 8;
+}
+
 /* The width of address operands depends on how the address is put together. */
 static unsigned expected_width(const struct isa_row *row, const struct isa_operand_info *info, const struct isa_inst *inst)
 {
@@ -114,7 +96,7 @@ static int count_missing(const struct isa_row *row, const struct isa_inst *inst,
 	return 0;
 }
 
-static int sort_operands(const struct isa_row *row, const struct isa_inst *inst, struct fields *f)
+static int sort_operands(const struct isa_row *row, const struct isa_inst *inst, struct isa_fields *f)
 {
 	unsigned first, last;
 	int r;
@@ -126,7 +108,7 @@ static int sort_operands(const struct isa_row *row, const struct isa_inst *inst,
 		const struct isa_operand_info *info = &row->info.operand[i];
 		const struct isa_operand *operand = &inst->operand[i - first];
 
-		if (!operand_fits(operand, info->allowed, expected_width(row, info, inst)))
+		if (!operand_fits(operand, info->allowed, expected_width(row, info, inst)) || !constant_fits_type(operand, info->type, inst))
 			return -EINVAL;
 		f->code[info->field] = operand->code;
 		f->mod[info->field] = operand->mod;
@@ -138,34 +120,9 @@ static int sort_operands(const struct isa_row *row, const struct isa_inst *inst,
 	return 0;
 }
 
-/* gfx9 can read one scalar value per vector instruction: one SGPR (any number of times), VCC as a mask, or the literal. */
-static bool constant_bus_fits(const struct fields *f)
-{
-	static const uint8_t sources[] = { ISA_FIELD_SRC0, ISA_FIELD_SRC1, ISA_FIELD_SRC2, ISA_FIELD_CARRY_IN };
-	unsigned n = f->literal, seen = ISA_NONE, seen_width = 0;
-
-	if (f->row->info.implicit_reads & ISA_IMPLICIT_VCC) {
-		seen = ISA_VCC;
-		seen_width = 2;
-		n++;
-	}
-	for (size_t i = 0; i < sizeof(sources); i++) {
-		unsigned code = f->code[sources[i]], width = f->width[sources[i]];
-
-		if (!has(f, sources[i]) || !is_scalar_code(code) || (code == seen && width == seen_width))
-			continue;
-		if (code == ISA_M0 && f->inst->op == ISA_V_WRITELANE_B32 && sources[i] == ISA_FIELD_SRC1)
-			continue;	/* the lane select comes by a way of its own */
-		seen = code;
-		seen_width = width;
-		n++;
-	}
-	return n <= 1;
-}
-
 /* ---- scalar formats --------------------------------------------------------------------------------------------------- */
 
-static int encode_sop(const struct fields *f, uint32_t *w)
+static int encode_sop(const struct isa_fields *f, uint32_t *w)
 {
 	unsigned opcode = f->row->opcode, sdst = f->code[ISA_FIELD_SDST], s0 = f->code[ISA_FIELD_SSRC0], s1 = f->code[ISA_FIELD_SSRC1];
 
@@ -177,7 +134,7 @@ static int encode_sop(const struct fields *f, uint32_t *w)
 		w[0] = 0x17du << 23 | sdst << 16 | opcode << 8 | s0;
 		break;
 	default:	/* SOPC */
-		if (has(f, ISA_FIELD_SIMM16)) {		/* s_set_gpr_idx_on: four bits in place of ssrc1 */
+		if (isa_has(f, ISA_FIELD_SIMM16)) {		/* s_set_gpr_idx_on: four bits in place of ssrc1 */
 			if (f->inst->literal > 15)
 				return -EINVAL;
 			s1 = f->inst->literal;
@@ -188,24 +145,26 @@ static int encode_sop(const struct fields *f, uint32_t *w)
 	return 1;
 }
 
-static int encode_sopk(const struct fields *f, uint32_t *w)
+static int encode_sopk(const struct isa_fields *f, uint32_t *w)
 {
 	/* s_setreg_imm32_b32 needs literal for its dword */
 	uint32_t simm16 = f->literal ? (uint32_t)f->inst->offset : f->inst->literal;
 
-	if (has(f, ISA_FIELD_SIMM16) && (simm16 + 0x8000 > 0x17fff))
+	if (isa_has(f, ISA_FIELD_SIMM16) && (simm16 + 0x8000 > 0x17fff))	/* -0x8000..0xffff */
+		return -EINVAL;
+	if (f->row->info.kind == ISA_KIND_WAIT && (simm16 & 0x3000))	/* reserved */
 		return -EINVAL;
 	if (f->row->format == ISA_FORMAT_SOPK)
 		w[0] = 0xbu << 28 | (uint32_t)f->row->opcode << 23 | f->code[ISA_FIELD_SDST] << 16 | (simm16 & 0xffff);
 	else
-		w[0] = 0x17fu << 23 | (uint32_t)f->row->opcode << 16 | (has(f, ISA_FIELD_SIMM16) ? simm16 & 0xffff : 0);
+		w[0] = 0x17fu << 23 | (uint32_t)f->row->opcode << 16 | (isa_has(f, ISA_FIELD_SIMM16) ? simm16 & 0xffff : 0);
 	return 1;
 }
 
-static int encode_smem(const struct fields *f, uint32_t *w)
+static int encode_smem(const struct isa_fields *f, uint32_t *w)
 {
 	const struct isa_inst *inst = f->inst;
-	bool soffset = has(f, ISA_FIELD_SOFFSET), addressed = has(f, ISA_FIELD_SBASE);
+	bool soffset = isa_has(f, ISA_FIELD_SOFFSET), addressed = isa_has(f, ISA_FIELD_SBASE);
 	unsigned sdata = f->code[ISA_FIELD_SDATA];
 	bool buffer = f->width[ISA_FIELD_SBASE] == 4;
 
@@ -214,7 +173,7 @@ static int encode_smem(const struct fields *f, uint32_t *w)
 	/* The offset has 21 bits and a sign, but a buffer's is not negative. */
 	if (inst->offset < (buffer || !addressed ? 0 : -0x100000) || inst->offset > (addressed ? 0xfffff : 0))
 		return -EINVAL;
-	if (has(f, ISA_FIELD_SDATA) && sdata >= ISA_M0)
+	if (isa_has(f, ISA_FIELD_SDATA) && sdata >= ISA_M0)
 		return -EINVAL;
 	if (soffset && f->code[ISA_FIELD_SOFFSET] >= ISA_EXEC)
 		return -EINVAL;
@@ -235,324 +194,18 @@ static int encode_smem(const struct fields *f, uint32_t *w)
 	return 2;
 }
 
-/* ---- vector ALU formats ----------------------------------------------------------------------------------------------- */
-
-static const uint8_t vector_sources[] = { ISA_FIELD_SRC0, ISA_FIELD_SRC1, ISA_FIELD_SRC2 };
-
-static uint32_t source_bits(unsigned code)
-{
-	return code >= ISA_AGPR0 ? code - ISA_VGPR0 : code;
-}
-
-/* neg and abs of three sources as two three-bit masks; -EINVAL for a modifier the operand cannot have. */
-static int source_modifiers(const struct fields *f, unsigned allowed_float, unsigned allowed_int, unsigned *ret_mods)
-{
-	unsigned mods = 0;
-
-	for (unsigned i = 0; i < f->row->info.n_operands; i++) {
-		const struct isa_operand_info *info = &f->row->info.operand[i];
-		bool is_float = is_float_type(info->type) || has_trait(f, ISA_TRAIT_FMODS);
-		unsigned mod = f->mod[info->field], n;
-
-		if (mod == 0)
-			continue;
-		if (info->field < ISA_FIELD_SRC0 || info->field > ISA_FIELD_SRC2 || (mod & ~(is_float ? allowed_float : allowed_int)))
-			return -EINVAL;
-		n = info->field - ISA_FIELD_SRC0;
-		mods |= (mod & ISA_NEG ? 1u << n : 0) | (mod & ISA_ABS ? 8u << n : 0) | (mod & ISA_SEXT ? 64u << n : 0);
-	}
-	*ret_mods = mods;
-	return 0;
-}
-
-static unsigned mods_neg(unsigned mods)
-{
-	return mods & 7;
-}
-
-static unsigned mods_abs(unsigned mods)
-{
-	return mods >> 3 & 7;
-}
-
-/* Fields that only VOP3P and MFMA have. */
-static bool plain_vop(const struct isa_inst *inst)
-{
-	return !inst->op_sel_hi && !inst->neg_lo && !inst->neg_hi && !inst->cbsz && !inst->abid && !inst->blgp;
-}
-
-static bool mask_operand_is_vcc(const struct fields *f)
-{
-	return (!has(f, ISA_FIELD_CARRY_OUT) || f->code[ISA_FIELD_CARRY_OUT] == ISA_VCC) &&
-	       (!has(f, ISA_FIELD_CARRY_IN) || f->code[ISA_FIELD_CARRY_IN] == ISA_VCC);
-}
-
-static bool fits_e32(const struct fields *f)
-{
-	const struct isa_inst *inst = f->inst;
-	unsigned mods = f->mod[ISA_FIELD_SRC0] | f->mod[ISA_FIELD_SRC1] | f->mod[ISA_FIELD_VDST];
-
-	if (mods || (inst->flags & ISA_CLAMP) || inst->omod || inst->op_sel)
-		return false;
-	if (has(f, ISA_FIELD_SRC1) && f->code[ISA_FIELD_SRC1] < ISA_VGPR0)
-		return false;
-	if (f->row->format == ISA_FORMAT_VOPC && f->code[ISA_FIELD_VDST] != ISA_VCC)
-		return false;
-	return mask_operand_is_vcc(f);
-}
-
-/* The 32-bit word of VOP1, VOP2 and VOPC, which SDWA and DPP share: they put a marker in place of src0. */
-static uint32_t word_e32(const struct fields *f, unsigned src0)
-{
-	uint32_t opcode = f->row->opcode, vdst = f->code[ISA_FIELD_VDST] & 0xff, src1 = f->code[ISA_FIELD_SRC1] & 0xff;
-
-	switch (f->row->format) {
-	case ISA_FORMAT_VOP1:
-		return 0x3fu << 25 | vdst << 17 | opcode << 9 | src0;
-	case ISA_FORMAT_VOP2:
-		return opcode << 25 | vdst << 17 | src1 << 9 | src0;
-	default:
-		return 0x3eu << 25 | opcode << 17 | src1 << 9 | src0;
-	}
-}
-
-static int encode_e32(const struct fields *f, uint32_t *w)
-{
-	if (!fits_e32(f))
-		return -EINVAL;
-	w[0] = word_e32(f, source_bits(f->code[ISA_FIELD_SRC0]) & 0x1ff);
-	return 1;
-}
-
-static unsigned opcode_vop3(const struct isa_row *row)
-{
-	switch (row->format) {
-	case ISA_FORMAT_VOP1:
-		return row->opcode + 0x140;
-	case ISA_FORMAT_VOP2:
-		return row->opcode + 0x100;
-	default:
-		return row->opcode;
-	}
-}
-
-static bool op_sel_fits(const struct fields *f)
-{
-	unsigned usable = 0;
-
-	if (has_trait(f, ISA_TRAIT_OPSEL)) {
-		usable = 8;
-		for (size_t i = 0; i < sizeof(vector_sources); i++)
-			usable |= has(f, vector_sources[i]) ? 1u << i : 0;
-	} else if (has_trait(f, ISA_TRAIT_BYTESEL)) {
-		usable = 12;
-	}
-	return !(f->inst->op_sel & ~usable);
-}
-
-static int encode_vop3(const struct fields *f, uint32_t *w)
-{
-	const struct isa_inst *inst = f->inst;
-	bool vop3b = has(f, ISA_FIELD_CARRY_OUT);
-	uint32_t src2 = has(f, ISA_FIELD_CARRY_IN) ? f->code[ISA_FIELD_CARRY_IN] : f->code[ISA_FIELD_SRC2];
-	unsigned mods;
-	int r;
-
-	r = source_modifiers(f, vop3b ? ISA_NEG : ISA_NEG | ISA_ABS, 0, &mods);
-	if (r < 0)
-		return r;
-	if (f->literal || !op_sel_fits(f))
-		return -EINVAL;
-	if (((inst->flags & ISA_CLAMP) && !has_trait(f, ISA_TRAIT_CLAMP)) || (inst->omod && !has_trait(f, ISA_TRAIT_OMOD)) || inst->omod > 3)
-		return -EINVAL;
-	w[0] = 0x34u << 26 | (uint32_t)opcode_vop3(f->row) << 16 | (inst->flags & ISA_CLAMP ? 1u << 15 : 0) | (f->code[ISA_FIELD_VDST] & 0xff);
-	w[0] |= vop3b ? (uint32_t)f->code[ISA_FIELD_CARRY_OUT] << 8 : (uint32_t)inst->op_sel << 11 | mods_abs(mods) << 8;
-	w[1] = (uint32_t)mods_neg(mods) << 29 | (uint32_t)inst->omod << 27;
-	w[1] |= src2 << 18 | (uint32_t)f->code[ISA_FIELD_SRC1] << 9 | f->code[ISA_FIELD_SRC0];
-	return 2;
-}
-
-static int encode_vop3p(const struct fields *f, uint32_t *w)
-{
-	const struct isa_inst *inst = f->inst;
-	bool mix = has_trait(f, ISA_TRAIT_MIX), sel = mix || has_trait(f, ISA_TRAIT_PACKED);
-	unsigned sources = 0, op_sel_hi, neg_lo = inst->neg_lo, neg_hi = inst->neg_hi, mods;
-	int r;
-
-	for (size_t i = 0; i < sizeof(vector_sources); i++)
-		sources |= has(f, vector_sources[i]) ? 1u << i : 0;
-	r = source_modifiers(f, mix ? ISA_NEG | ISA_ABS : 0, 0, &mods);
-	if (r < 0)
-		return r;
-	if (f->literal || (inst->op_sel & ~(sel ? sources : 0)) || ((neg_lo | neg_hi) & ~(sel && !mix ? sources : 0)))
-		return -EINVAL;
-	if (inst->omod || inst->cbsz || inst->abid || inst->blgp || ((inst->flags & ISA_CLAMP) && !has_trait(f, ISA_TRAIT_CLAMP)))
-		return -EINVAL;
-	if (mix) {
-		neg_lo = mods_neg(mods);
-		neg_hi = mods_abs(mods);
-	}
-	op_sel_hi = sel ? inst->op_sel_hi | (7 & ~sources) : 7;
-	w[0] = 0x1a7u << 23 | (uint32_t)f->row->opcode << 16 | (inst->flags & ISA_CLAMP ? 1u << 15 : 0);
-	w[0] |= (op_sel_hi >> 2 & 1) << 14 | (uint32_t)inst->op_sel << 11 | neg_hi << 8 | (f->code[ISA_FIELD_VDST] & 0xff);
-	w[1] = (uint32_t)neg_lo << 29 | (op_sel_hi & 3) << 27;
-	w[1] |= source_bits(f->code[ISA_FIELD_SRC2]) << 18 | source_bits(f->code[ISA_FIELD_SRC1]) << 9 | source_bits(f->code[ISA_FIELD_SRC0]);
-	return 2;
-}
-
-static bool is_agpr(unsigned code)
-{
-	return code >= ISA_AGPR0 && code < ISA_AGPR0 + 256;
-}
-
-/* A result of more than four registers may be exactly the accumulator or not touch it (llvm-mc holds to this rule as well). */
-static bool accumulator_overlaps(const struct fields *f)
-{
-	int dst = f->code[ISA_FIELD_VDST], acc = f->code[ISA_FIELD_SRC2], width = f->width[ISA_FIELD_VDST];
-
-	return width > 4 && acc >= ISA_VGPR0 && dst != acc && dst < acc + width && acc < dst + width;
-}
-
-static int encode_mai(const struct fields *f, uint32_t *w)
-{
-	const struct isa_inst *inst = f->inst;
-	unsigned vdst = f->code[ISA_FIELD_VDST], src2 = f->code[ISA_FIELD_SRC2];
-	bool sparse = f->width[ISA_FIELD_SRC2] == 1 && f->row->info.operand[0].role == ISA_ROLE_DST_SRC;
-	unsigned top = has_trait(f, ISA_TRAIT_NEG) ? inst->neg_lo : inst->blgp;
-
-	if (inst->flags || inst->omod || inst->op_sel || inst->op_sel_hi || inst->neg_hi || inst->cbsz > 7 || inst->abid > 15)
-		return -EINVAL;
-	if (top > (sparse ? 0 : 7) || (inst->blgp && top != inst->blgp) || (inst->neg_lo && top != inst->neg_lo))
-		return -EINVAL;
-	if (!sparse && ((src2 >= ISA_VGPR0 && is_agpr(src2) != is_agpr(vdst)) || accumulator_overlaps(f)))
-		return -EINVAL;
-	/* C takes inline constants only */
-	if (src2 < ISA_INT0 || (src2 > 208 && src2 < ISA_HALF) || (src2 > 248 && src2 < ISA_VGPR0))
-		return -EINVAL;
-	for (unsigned i = 0; i < inst->n_operands; i++) {
-		if (inst->operand[i].mod)
-			return -EINVAL;
-	}
-	w[0] = 0x1a7u << 23 | (uint32_t)f->row->opcode << 16 | (is_agpr(vdst) ? 1u << 15 : 0);
-	w[0] |= (uint32_t)inst->abid << 11 | (uint32_t)inst->cbsz << 8 | (vdst & 0xff);
-	w[1] = (uint32_t)top << 29 | (is_agpr(f->code[ISA_FIELD_SRC1]) ? 1u << 28 : 0) | (is_agpr(f->code[ISA_FIELD_SRC0]) ? 1u << 27 : 0);
-	w[1] |= source_bits(src2) << 18 | source_bits(f->code[ISA_FIELD_SRC1]) << 9 | source_bits(f->code[ISA_FIELD_SRC0]);
-	return 2;
-}
-
-/* Operand n (0, 1) of an SDWA instruction as its eight modifier bits. */
-static uint32_t sdwa_source(unsigned mods, unsigned n, unsigned sel, unsigned code)
-{
-	uint32_t scalar = code < ISA_VGPR0;
-
-	mods >>= n;
-	return scalar << 7 | (mods >> 3 & 1) << 5 | (mods & 1) << 4 | (mods >> 6 & 1) << 3 | sel;
-}
-
-static int encode_sdwa(const struct fields *f, uint32_t *w)
-{
-	const struct isa_inst *inst = f->inst;
-	bool vopc = f->row->format == ISA_FORMAT_VOPC, two = has(f, ISA_FIELD_SRC1);
-	bool omod = has_trait(f, ISA_TRAIT_OMOD) && is_float_type(f->row->info.operand[0].type);
-	unsigned mods;
-	int r;
-
-	r = source_modifiers(f, ISA_NEG | ISA_ABS, ISA_SEXT, &mods);
-	if (r < 0)
-		return r;
-	if (!has_trait(f, ISA_TRAIT_SDWA) || f->literal || inst->op_sel || inst->src0_sel > 6 || inst->src1_sel > (two ? 6 : 0))
-		return -EINVAL;
-	if (inst->omod > (omod ? 3 : 0) || !mask_operand_is_vcc(f))
-		return -EINVAL;
-	w[0] = word_e32(f, 0xf9);
-	w[1] = sdwa_source(mods, 0, inst->src0_sel, f->code[ISA_FIELD_SRC0]) << 16 | (f->code[ISA_FIELD_SRC0] & 0xff);
-	if (two)
-		w[1] |= sdwa_source(mods, 1, inst->src1_sel, f->code[ISA_FIELD_SRC1]) << 24;
-	if (vopc) {
-		unsigned sdst = f->code[ISA_FIELD_VDST];
-
-		if ((inst->flags & ISA_CLAMP) || inst->dst_sel || inst->dst_unused)
-			return -EINVAL;
-		w[1] |= sdst == ISA_VCC ? 0 : 1u << 15 | sdst << 8;
-	} else {
-		if (inst->dst_sel > 6 || inst->dst_unused > 2)
-			return -EINVAL;
-		w[1] |= (uint32_t)inst->omod << 14 | (inst->flags & ISA_CLAMP ? 1u << 13 : 0) | inst->dst_unused << 11 | inst->dst_sel << 8;
-	}
-	return 2;
-}
-
-static bool dpp_ctrl_fits(unsigned ctrl, bool wide)
-{
-	bool newbcast = ctrl >= 0x150 && ctrl <= 0x15f;
-
-	if (wide)		/* 64-bit data moves by row_newbcast only (gfx90a) */
-		return newbcast;
-	if (ctrl <= 0xff || newbcast)
-		return true;
-	if (ctrl > 0x100 && ctrl < 0x130)
-		return (ctrl & 15) != 0;
-	return ctrl == 0x130 || ctrl == 0x134 || ctrl == 0x138 || ctrl == 0x13c || (ctrl >= 0x140 && ctrl <= 0x143);
-}
-
-static int encode_dpp(const struct fields *f, uint32_t *w)
-{
-	const struct isa_inst *inst = f->inst;
-	bool wide = f->width[ISA_FIELD_VDST] > 1 || f->width[ISA_FIELD_SRC0] > 1;
-	unsigned mods;
-	int r;
-
-	r = source_modifiers(f, ISA_NEG | ISA_ABS, 0, &mods);
-	if (r < 0)
-		return r;
-	if (!has_trait(f, ISA_TRAIT_DPP) || (inst->flags & ISA_CLAMP) || inst->omod || inst->op_sel || !mask_operand_is_vcc(f))
-		return -EINVAL;
-	if (f->code[ISA_FIELD_SRC0] < ISA_VGPR0 || (has(f, ISA_FIELD_SRC1) && f->code[ISA_FIELD_SRC1] < ISA_VGPR0))
-		return -EINVAL;
-	if (!dpp_ctrl_fits(inst->dpp_ctrl, wide) || inst->row_mask > 15 || inst->bank_mask > 15)
-		return -EINVAL;
-	w[0] = word_e32(f, 0xfa);
-	w[1] = (uint32_t)inst->row_mask << 28 | (uint32_t)inst->bank_mask << 24 | (inst->flags & ISA_BOUND_CTRL ? 1u << 19 : 0);
-	w[1] |= (mods_neg(mods) & 1) << 20 | (mods_abs(mods) & 1) << 21 | (mods_neg(mods) >> 1 & 1) << 22 | (mods_abs(mods) >> 1 & 1) << 23;
-	w[1] |= (uint32_t)inst->dpp_ctrl << 8 | (f->code[ISA_FIELD_SRC0] & 0xff);
-	return 2;
-}
-
-static int encode_vop(const struct fields *f, uint32_t *w)
-{
-	const struct isa_inst *inst = f->inst;
-	unsigned form = inst->form;
-
-	if ((inst->flags & ~(unsigned)(ISA_CLAMP | (form == ISA_FORM_DPP ? ISA_BOUND_CTRL : 0))) || !plain_vop(inst) || !constant_bus_fits(f))
-		return -EINVAL;
-	if (form == ISA_FORM_AUTO)
-		form = fits_e32(f) ? ISA_FORM_SHORT : ISA_FORM_VOP3;
-	switch (form) {
-	case ISA_FORM_SHORT:
-		return encode_e32(f, w);
-	case ISA_FORM_VOP3:
-		return has_trait(f, ISA_TRAIT_E64) ? encode_vop3(f, w) : -EINVAL;
-	case ISA_FORM_SDWA:
-		return encode_sdwa(f, w);
-	case ISA_FORM_DPP:
-		return encode_dpp(f, w);
-	default:
-		return -EINVAL;
-	}
-}
-
 /* ---- memory formats --------------------------------------------------------------------------------------------------- */
 
 /* All data registers of an instruction are VGPRs or all are AccVGPRs; one bit tells which. */
-static int data_is_agpr(const struct fields *f)
+static int data_is_agpr(const struct isa_fields *f)
 {
 	static const uint8_t data[] = { ISA_FIELD_VDST, ISA_FIELD_DATA0, ISA_FIELD_DATA1, ISA_FIELD_VDATA };
 	int agpr = -1;
 
 	for (size_t i = 0; i < sizeof(data); i++) {
-		bool is = is_agpr(f->code[data[i]]);
+		bool is = isa_is_agpr(f->code[data[i]]);
 
-		if (!has(f, data[i]))
+		if (!isa_has(f, data[i]))
 			continue;
 		if (agpr >= 0 && agpr != is)
 			return -EINVAL;
@@ -561,26 +214,36 @@ static int data_is_agpr(const struct fields *f)
 	return agpr > 0;
 }
 
-static uint32_t low_byte(const struct fields *f, enum isa_field field)
+static uint32_t low_byte(const struct isa_fields *f, enum isa_field field)
 {
 	return f->code[field] & 0xff;
 }
 
-static int encode_ds(const struct fields *f, uint32_t *w)
+/* Patterns of ds_swizzle: a bit mask, a quad permutation, a rotation or an FFT step; the other bits of the last two are zero. */
+static bool swizzle_fits(unsigned offset)
+{
+	if (offset >= 0xe000)
+		return offset < 0xe020;
+	return offset < 0xc000 || !(offset & 0x381f);
+}
+
+static int encode_ds(const struct isa_fields *f, uint32_t *w)
 {
 	const struct isa_inst *inst = f->inst;
 	int agpr = data_is_agpr(f);
 
 	if (agpr < 0 || inst->offset < 0 || inst->offset > 0xffff)
 		return -EINVAL;
-	if (inst->flags != (has_trait(f, ISA_TRAIT_GDS_ONLY) ? ISA_GDS : 0))
+	if (inst->flags != (isa_has_trait(f, ISA_TRAIT_GDS_ONLY) ? ISA_GDS : 0))
+		return -EINVAL;
+	if (isa_has_trait(f, ISA_TRAIT_SWIZZLE) && !swizzle_fits((unsigned)inst->offset))
 		return -EINVAL;
 	w[0] = 0x36u << 26 | (uint32_t)agpr << 25 | (uint32_t)f->row->opcode << 17 | (inst->flags & ISA_GDS ? 1u << 16 : 0) | (uint32_t)inst->offset;
 	w[1] = low_byte(f, ISA_FIELD_VDST) << 24 | low_byte(f, ISA_FIELD_DATA1) << 16 | low_byte(f, ISA_FIELD_DATA0) << 8 | low_byte(f, ISA_FIELD_ADDR);
 	return 2;
 }
 
-static int encode_buffer(const struct fields *f, uint32_t *w)
+static int encode_buffer(const struct isa_fields *f, uint32_t *w)
 {
 	const struct isa_inst *inst = f->inst;
 	bool typed = f->row->format == ISA_FORMAT_MTBUF, addressed = (inst->flags & (ISA_OFFEN | ISA_IDXEN)) != 0;
@@ -589,9 +252,9 @@ static int encode_buffer(const struct fields *f, uint32_t *w)
 
 	if (agpr < 0 || inst->offset < 0 || inst->offset > (f->row->info.n_operands ? 0xfff : 0) || (inst->flags & ~known))
 		return -EINVAL;
-	if ((inst->flags & ISA_LDS) && !has_trait(f, ISA_TRAIT_LDSDMA))
+	if ((inst->flags & ISA_LDS) && !isa_has_trait(f, ISA_TRAIT_LDSDMA))
 		return -EINVAL;
-	if (has(f, ISA_FIELD_VADDR) && addressed != (f->code[ISA_FIELD_VADDR] != ISA_NONE))
+	if (isa_has(f, ISA_FIELD_VADDR) && addressed != (f->code[ISA_FIELD_VADDR] != ISA_NONE))
 		return -EINVAL;
 	if (inst->format > 0x7f || (inst->format && !typed))
 		return -EINVAL;
@@ -609,7 +272,7 @@ static int encode_buffer(const struct fields *f, uint32_t *w)
 	return 2;
 }
 
-static int encode_flat(const struct fields *f, uint32_t *w)
+static int encode_flat(const struct isa_fields *f, uint32_t *w)
 {
 	static const uint8_t segment[] = { [ISA_FORMAT_FLAT] = 0, [ISA_FORMAT_SCRATCH] = 1, [ISA_FORMAT_GLOBAL] = 2 };
 	const struct isa_inst *inst = f->inst;
@@ -622,7 +285,7 @@ static int encode_flat(const struct fields *f, uint32_t *w)
 	/* 13 bits and a sign; flat addresses have 12 bits and none */
 	if (inst->offset < (format == ISA_FORMAT_FLAT ? 0 : -0x1000) || inst->offset > 0xfff)
 		return -EINVAL;
-	if (has(f, ISA_FIELD_SADDR)) {
+	if (isa_has(f, ISA_FIELD_SADDR)) {
 		saddr = f->code[ISA_FIELD_SADDR] == ISA_NONE ? 0x7f : f->code[ISA_FIELD_SADDR];
 		if (f->code[ISA_FIELD_SADDR] >= ISA_EXEC && f->code[ISA_FIELD_SADDR] != ISA_NONE)
 			return -EINVAL;
@@ -636,7 +299,7 @@ static int encode_flat(const struct fields *f, uint32_t *w)
 
 /* ---- the entry -------------------------------------------------------------------------------------------------------- */
 
-static int encode_words(const struct fields *f, uint32_t *w)
+static int encode_words(const struct isa_fields *f, uint32_t *w)
 {
 	const struct isa_inst *inst = f->inst;
 
@@ -657,15 +320,13 @@ static int encode_words(const struct fields *f, uint32_t *w)
 	case ISA_FORMAT_VOP1:
 	case ISA_FORMAT_VOP2:
 	case ISA_FORMAT_VOPC:
-		return encode_vop(f, w);
+		return isa_encode_vop(f, w);
 	case ISA_FORMAT_VOP3:
-		if ((inst->flags & ~(unsigned)ISA_CLAMP) || !plain_vop(inst) || !constant_bus_fits(f))
-			return -EINVAL;
-		return inst->form == ISA_FORM_AUTO || inst->form == ISA_FORM_VOP3 ? encode_vop3(f, w) : -EINVAL;
+		return isa_encode_vop3(f, w);
 	case ISA_FORMAT_VOP3P:
-		return constant_bus_fits(f) && !(inst->flags & ~(unsigned)ISA_CLAMP) ? encode_vop3p(f, w) : -EINVAL;
+		return isa_encode_vop3p(f, w);
 	case ISA_FORMAT_MAI:
-		return encode_mai(f, w);
+		return isa_encode_mai(f, w);
 	case ISA_FORMAT_DS:
 		return encode_ds(f, w);
 	case ISA_FORMAT_MUBUF:
@@ -682,7 +343,7 @@ static int encode_words(const struct fields *f, uint32_t *w)
 
 int isa_encode(const struct isa *isa, const struct isa_inst *inst, uint32_t ret_dwords[ISA_MAX_DWORDS])
 {
-	struct fields f = { .row = isa_row(inst->op), .inst = inst };
+	struct isa_fields f = { .row = isa_row(inst->op), .inst = inst };
 	uint32_t w[ISA_MAX_DWORDS];
 	int n;
 

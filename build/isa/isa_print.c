@@ -315,13 +315,13 @@ static void put_sdwa_modifiers(struct out *out, const struct isa_row *row, const
 
 static void put_dpp_modifiers(struct out *out, const struct isa_inst *inst)
 {
-	static const char *const shift[] = { "", "row_shl", "row_shr", "row_ror", "", "row_newbcast" };
+	static const char *const shift[] = { "row_shl", "row_shr", "row_ror" };
 	unsigned ctrl = inst->dpp_ctrl;
 
 	if (ctrl <= 0xff)
 		put(out, " quad_perm:[%u,%u,%u,%u]", ctrl & 3, ctrl >> 2 & 3, ctrl >> 4 & 3, ctrl >> 6 & 3);
 	else if (ctrl < 0x130 || (ctrl >= 0x150 && ctrl < 0x160))
-		put(out, " %s:%u", shift[ctrl >> 4 & 15], ctrl & 15);
+		put(out, " %s:%u", ctrl < 0x130 ? shift[(ctrl >> 4) - 0x10] : "row_newbcast", ctrl & 15);
 	else if (ctrl < 0x140)
 		put(out, " wave_%s:1", ctrl == 0x130 ? "shl" : ctrl == 0x134 ? "rol" : ctrl == 0x138 ? "shr" : "ror");
 	else if (ctrl < 0x142)
@@ -368,14 +368,43 @@ static void put_cache_bits(struct out *out, const struct isa_inst *inst)
 	put_flag(out, inst, ISA_SC1, "sc1");
 }
 
-/* The bit-mask form has an AND, an OR and a XOR mask over five lane bits: each bit is kept (p), inverted (i), 0 or 1. */
+/*
+ * The bit-mask form has an AND, an OR and a XOR mask over the five bits of a lane: every bit is kept (p), inverted (i), 0 or 1.
+ * Some masks have names: one bit inverted, the lowest ones inverted, the lowest ones constant.
+ */
+static void put_swizzle_mask(struct out *out, unsigned offset)
+{
+	unsigned and = offset & 31, or = offset >> 5 & 31, xor = offset >> 10, group = 32 - and;
+
+	if (and == 31 && or == 0 && xor && !(xor & (xor - 1))) {
+		put(out, " offset:swizzle(SWAP,%u)", xor);
+	} else if (and == 31 && or == 0 && xor && !(xor & (xor + 1))) {
+		put(out, " offset:swizzle(REVERSE,%u)", xor + 1);
+	} else if (group > 1 && !(group & (group - 1)) && or < group && xor == 0) {
+		put(out, " offset:swizzle(BROADCAST,%u,%u)", group, or);
+	} else {
+		put(out, " offset:swizzle(BITMASK_PERM,\"");
+		for (unsigned bit = 16; bit; bit >>= 1) {
+			const char *letters = or & bit ? "10" : and & bit ? "pi" : "01";
+
+			put(out, "%c", letters[(xor & bit) != 0]);
+		}
+		put(out, "\")");
+	}
+}
+
 static void put_swizzle(struct out *out, unsigned offset)
 {
-	if (offset >> 8 == 0x80) {
+	if (offset < 0x8000)
+		put_swizzle_mask(out, offset);
+	else if (offset >> 8 == 0x80)
 		put(out, " offset:swizzle(QUAD_PERM,%u,%u,%u,%u)", offset & 3, offset >> 2 & 3, offset >> 4 & 3, offset >> 6 & 3);
-		return;
-	}
-	put(out, " offset:%u", offset);
+	else if (offset >= 0xe000)
+		put(out, " offset:swizzle(FFT,%u)", offset & 31);
+	else if (offset >= 0xc000)
+		put(out, " offset:swizzle(ROTATE,%u,%u)", offset >> 10 & 1, offset >> 5 & 31);
+	else
+		put(out, " offset:%u", offset);
 }
 
 static void put_ds_modifiers(struct out *out, const struct isa_row *row, const struct isa_inst *inst)
