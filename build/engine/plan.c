@@ -12,7 +12,7 @@
  * adds a field adds it here too.
  */
 _Static_assert(sizeof(struct gemm_problem_type) == 68, "write_problem() must write every field of struct gemm_problem_type");
-_Static_assert(sizeof(struct gemm_params) == 284, "write_params() must write every field of struct gemm_params");
+_Static_assert(sizeof(struct gemm_params) == 288, "write_params() must write every field of struct gemm_params");
 
 static void write_number(struct buffer *buffer, int64_t number)
 {
