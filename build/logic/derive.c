@@ -313,6 +313,27 @@ static bool is_vector(int width)
 	return width >= 1 && width <= 32 && (width & (width - 1)) == 0;
 }
 
+/* The width of a global read when the file leaves it to the peer (-1): the widest that divides a thread's share and that LDS can take
+ * without bank conflicts. -2 asks for 1 and is meant for tiles of one column. */
+static void choose_global_read(struct deriving *deriving, bool is_b)
+{
+	const struct solution *solution = deriving->solution;
+	const struct logic_problem *problem = deriving->problem;
+	enum parameter key = is_b ? P_GlobalReadVectorWidthB : P_GlobalReadVectorWidthA;
+	bool tlu = is_b ? problem->trans_b : !problem->trans_a;
+	int transpose = get(deriving, P_TransposeLDS), local = get(deriving, P_LocalReadVectorWidth);
+	bool k_major = transpose == 2 || (transpose == 1 && !tlu);
+	int widest = 16 / (int)bytes_of(is_b ? problem->b : problem->a), width = 1;
+	int share = solution->macro_tile[is_b] * get(deriving, P_DepthU) / solution->num_threads;
+
+	if (get(deriving, key) >= 0 || local < 0)
+		return;
+	for (int w = 1; get(deriving, key) == -1 && w <= (k_major ? MIN(local, widest) : widest); w *= 2)
+		if (share % w == 0)
+			width = w;
+	set(deriving, key, width);
+}
+
 /* The widest global read that edge handling by shifted pointers can undo; 0 when edges of this tensor need none. */
 static int edge_limit(const struct deriving *deriving, bool is_b)
 {
@@ -448,6 +469,13 @@ int solution_derive(struct arena *arena, const char *arch, const struct logic_pr
 	if (!solution->mi)
 		set(&deriving, P_TransposeLDS, 0);
 	derive_store(&deriving);
+	bool chosen[2] = { get(&deriving, P_GlobalReadVectorWidthA) < 0, get(&deriving, P_GlobalReadVectorWidthB) < 0 };
+	for (int i = 0; i < 2; i++)
+		choose_global_read(&deriving, i);
+	for (int i = 0; get(&deriving, P_UnrollLoopSwapGlobalReadOrder) == 1 && i < 2; i++)
+		if (chosen[i])	/* loads of A and B that swap places have one width */
+			set(&deriving, P_GlobalReadVectorWidthA + i,
+			    MIN(get(&deriving, P_GlobalReadVectorWidthA), get(&deriving, P_GlobalReadVectorWidthB)));
 	derive_global_read(&deriving, false);
 	derive_global_read(&deriving, true);
 	derive_loop(&deriving);
@@ -506,6 +534,11 @@ int solution_to_gemm(const struct logic_problem *problem, const struct solution 
 		.mi_arch_vgpr = number_of(solution, P_MIArchVgpr),
 		.custom_kernel = v[P_CustomKernelName].string,
 	};
+	_Static_assert(P_LdsPadB == P_LdsPadA + 1 && P_LdsBlockSizePerPadB == P_LdsBlockSizePerPadA + 1 &&
+		       P_GlobalReadVectorWidthB == P_GlobalReadVectorWidthA + 1 && P_NumLoadsCoalescedB == P_NumLoadsCoalescedA + 1 &&
+		       P_WaveSeparateGlobalReadB == P_WaveSeparateGlobalReadA + 1 && P_VectorWidthB == P_VectorWidthA + 1 &&
+		       P_AssertFree1ElementMultiple == P_AssertFree0ElementMultiple + 1 && P_DirectToVgprB == P_DirectToVgprA + 1 &&
+		       P_NonTemporalD == P_NonTemporalA + 3, "");
 	/* pairs of parameters for the two tensors follow each other in the table: A, then B */
 	for (int i = 0; i < 2; i++) {
 		params.macro_tile[i] = solution->macro_tile[i];
