@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "build/gemm/config.h"
 
+#include "build/gemm/kernel.h"
 #include "build/gemm/loop.h"
 
 #include <assert.h>
@@ -103,6 +104,8 @@ static int init_workgroup(struct gemm_config *config, struct error *error)
 			return error_set(error, -EINVAL, "MIWaveGroup %d with MIWaveTile %d", waves, tile);
 		if (vector <= 0 || tile % vector)
 			return error_set(error, -EINVAL, "VectorWidth %d does not divide MIWaveTile %d", vector, tile);
+		if (!is_power_of_two((unsigned)vector))
+			return error_set(error, -EOPNOTSUPP, "VectorWidth %d", vector);
 		tensor->waves = (unsigned)waves;
 		tensor->wave_tile = (unsigned)tile;
 		tensor->vector_width = (unsigned)vector;
@@ -233,7 +236,7 @@ static void init_lds_tensor(struct gemm_config *config, unsigned t)
 	tensor->lds_element = gemm_type_bytes(params->problem.mfma_in);
 	tensor->lds_row = tensor->lds_element * (tensor->lds_k_major ? config->depth_u : tensor->macro_tile);
 	rows = tensor->lds_k_major ? tensor->macro_tile : config->depth_u;
-	tensor->lds_pad = (unsigned)MAX(params->lds_pad[t], 0) * tensor->lds_element;
+	tensor->lds_pad = (unsigned)round_up((unsigned)MAX(params->lds_pad[t], 0) * tensor->lds_element, 4);
 	tensor->lds_block = (unsigned)MAX(params->lds_block_size_per_pad[t], 0);
 	if (tensor->lds_pad && (!tensor->lds_block || !lds_parts_add_up(config, tensor)))
 		tensor->lds_block = tensor->lds_row;
@@ -345,7 +348,7 @@ int gemm_config_init(const struct gemm_params *params, struct gemm_config *ret_c
 	int r;
 
 	if ((r = check_features(params, error)) < 0 || (r = check_types(&params->problem, error)) < 0 ||
-	    (r = init_mfma(&config, error)) < 0 || (r = init_workgroup(&config, error)) < 0)
+	    (r = gemm_epilogue_check(params, error)) < 0 || (r = init_mfma(&config, error)) < 0 || (r = init_workgroup(&config, error)) < 0)
 		return r;
 	for (unsigned t = 0; t < 2; t++)
 		if ((r = init_global_read(&config, t, error)) < 0)
