@@ -282,6 +282,8 @@ static int encode_flat(const struct isa_fields *f, uint32_t *w)
 
 	if (agpr < 0 || (inst->flags & ~(unsigned)(ISA_SC0 | ISA_SC1 | ISA_NT)))
 		return -EINVAL;
+	if (agpr && (inst->flags & ISA_SC0) && isa_has_trait(f, ISA_TRAIT_RTN_VGPR))
+		return -EINVAL;
 	/* 13 bits and a sign; flat addresses have 12 bits and none */
 	if (inst->offset < (format == ISA_FORMAT_FLAT ? 0 : -0x1000) || inst->offset > 0xfff)
 		return -EINVAL;

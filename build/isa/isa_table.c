@@ -6,6 +6,7 @@
  * dwords, type) where it varies; the second letter D is a destination, X one that is read too:
  *
  *     SD SX S0 S1 SK     scalar destination, sources 0 and 1; SK is a source that lives in the destination's field
+ *     Q0 Q1              scalar sources that must be registers
  *     IMM LIT            the 16-bit constant of the instruction word, the dword after it
  *     LD LX LS SB SO     scalar memory: data loaded, exchanged, stored; base; offset
  *     VD VX AD VL        vector destination: VGPR, AccVGPR, SGPR (a lane mask or one lane's value)
@@ -43,6 +44,8 @@ struct isa {
 #define SK(w, t) OPERAND(SRC, SDST, w, ISA_TYPE_##t, SGPR)
 #define S0(w, t) OPERAND(SRC, SSRC0, w, ISA_TYPE_##t, SGPR | CONST | LITERAL)
 #define S1(w, t) OPERAND(SRC, SSRC1, w, ISA_TYPE_##t, SGPR | CONST | LITERAL)
+#define Q0(w, t) OPERAND(SRC, SSRC0, w, ISA_TYPE_##t, SGPR)
+#define Q1(w, t) OPERAND(SRC, SSRC1, w, ISA_TYPE_##t, SGPR)
 #define IMM(t) OPERAND(SRC, SIMM16, 0, ISA_TYPE_##t, ISA_ALLOW_IMM)
 #define LIT(t) OPERAND(SRC, LITERAL, 1, ISA_TYPE_##t, LITERAL)
 
@@ -125,6 +128,7 @@ enum {
 	OFFSET2 = ISA_TRAIT_OFFSET2,
 	SWIZZLE = ISA_TRAIT_SWIZZLE,
 	GDS_ONLY = ISA_TRAIT_GDS_ONLY,
+	RTN_VGPR = ISA_TRAIT_RTN_VGPR,
 };
 #define PASSES(n) (n) << 24
 
