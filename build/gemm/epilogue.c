@@ -103,10 +103,10 @@ static void foreach_acc(const struct gemm_config *config, struct epilogue_plan *
 				callback(plan, gemm_acc_place(config, w0, w1, i), acc++);
 }
 
-/* Do all runs of `group` rows have the distances of the first? */
+/* Do all runs of `group` rows have the distances of the first, and do these fit the offset of an access? */
 static bool is_uniform(const struct epilogue_plan *plan, unsigned group)
 {
-	if (plan->n_rows % group)
+	if (plan->n_rows % group || plan->rows[group - 1] - plan->rows[0] > EPILOGUE_MAX_DELTA)
 		return false;
 	for (unsigned i = group; i < plan->n_rows; i++)
 		if (plan->rows[i] - plan->rows[i - i % group] != plan->rows[i % group] - plan->rows[0])
@@ -356,8 +356,8 @@ void gemm_write_epilogue(struct gemm_kernel *kernel)
 	};
 	const struct epilogue_plan *plan = &e.plan;
 
-	/* the registers that the loop had are there anyway; below 96 more cost no wave */
-	epilogue_plan(kernel->config, MAX(kernel->vgpr.high, 96u), &e.plan);
+	/* the registers that the loop had are there anyway; up to 96 cost no wave */
+	epilogue_plan(kernel->config, MIN(MAX(kernel->vgpr.high, 96u), kernel->vgpr.limit) - 1, &e.plan);
 	take_registers(&e);
 	ir_comment(e.ir, "epilogue: groups of %u rows, batches of %u columns, vectors of %u rows", plan->group, plan->batch_columns,
 		   plan->vector);

@@ -26,6 +26,7 @@ enum {
 	EPILOGUE_MAX_ACCS = 512,
 	EPILOGUE_MAX_BATCH = 32,	/* elements a lane in v_acc */
 	EPILOGUE_MAX_COLUMNS = 8,
+	EPILOGUE_MAX_DELTA = 4095 / 4,	/* rows; times 4 bytes it fits the 12 bits of a positive offset */
 	EPILOGUE_NO_COLUMN = 0x4000,	/* in s_column: pads the last batch; right of every macro tile */
 };
 

@@ -4,10 +4,7 @@
 #include "build/gemm/arguments.h"
 #include "build/gemm/kernel.h"
 
-enum {
-	SGPR_LIMIT = 102,	/* s102 and up are special registers */
-	VGPR_LIMIT = 256,	/* architectural ones; AccVGPRs are another 256 */
-};
+enum { SGPR_LIMIT = 102 };	/* s102 and up are special registers */
 
 void gemm_code_release(struct gemm_code *code)
 {
@@ -25,7 +22,7 @@ static int write_kernel(const struct isa *isa, const struct gemm_config *config,
 		return r;
 	struct gemm_kernel kernel = { .config = config, .ir = ir, .end = ir_label_new(ir, "end") };
 	regpool_init(&kernel.sgpr, SGPR_LIMIT);
-	regpool_init(&kernel.vgpr, VGPR_LIMIT);
+	regpool_init(&kernel.vgpr, config->max_vgprs);
 
 	gemm_write_arguments(&kernel);
 	ir_set_long_branch_sgpr(ir, regpool_take(&kernel.sgpr, 2, 2));
@@ -36,7 +33,7 @@ static int write_kernel(const struct isa *isa, const struct gemm_config *config,
 	if (kernel.sgpr.failed)
 		return error_set(error, -EOPNOTSUPP, "more than %d SGPRs", SGPR_LIMIT);
 	if (kernel.vgpr.failed)
-		return error_set(error, -EOPNOTSUPP, "more than %d VGPRs", VGPR_LIMIT);
+		return error_set(error, -EOPNOTSUPP, "more than %u VGPRs", config->max_vgprs);
 	*ret_ir = TAKE(ir);
 	return 0;
 }
