@@ -128,6 +128,12 @@ static void take_dpp(const uint32_t *w, struct parts *p, struct isa_inst *inst)
 	set_mods(p, bits(w[1], 20, 1) | bits(w[1], 22, 1) << 1, bits(w[1], 21, 1) | bits(w[1], 23, 1) << 1);
 }
 
+/* Whether vdst names an SGPR: compares and lane reads. */
+static bool writes_scalar(const struct isa_row *row)
+{
+	return row->info.n_operands && (row->info.operand[0].allowed & ISA_ALLOW_SGPR);
+}
+
 static void take_vop(const uint32_t *w, size_t n, struct parts *p, struct isa_inst *inst)
 {
 	unsigned top = w[0] >> 25, src0 = bits(w[0], 0, 9);
@@ -138,7 +144,7 @@ static void take_vop(const uint32_t *w, size_t n, struct parts *p, struct isa_in
 		p->row = find_row(ISA_FORMAT_VOPC, bits(w[0], 17, 8));
 	else
 		p->row = find_row(ISA_FORMAT_VOP2, top);
-	p->code[ISA_FIELD_VDST] = top == 0x3e ? ISA_VCC : bits(w[0], 17, 8) + ISA_VGPR0;
+	p->code[ISA_FIELD_VDST] = top == 0x3e ? ISA_VCC : bits(w[0], 17, 8) + (writes_scalar(p->row) ? 0 : ISA_VGPR0);
 	p->code[ISA_FIELD_SRC0] = src0;
 	p->code[ISA_FIELD_SRC1] = bits(w[0], 9, 8) + ISA_VGPR0;
 	p->code[ISA_FIELD_CARRY_OUT] = p->code[ISA_FIELD_CARRY_IN] = ISA_VCC;
@@ -185,7 +191,7 @@ static void take_vop3(const uint32_t *w, struct parts *p, struct isa_inst *inst)
 	p->code[ISA_FIELD_SRC0] = bits(w[1], 0, 9);
 	p->code[ISA_FIELD_SRC1] = bits(w[1], 9, 9);
 	p->code[ISA_FIELD_SRC2] = p->code[ISA_FIELD_CARRY_IN] = bits(w[1], 18, 9);
-	if (p->row->info.n_operands && !(p->row->info.operand[0].allowed & ISA_ALLOW_SGPR))
+	if (!writes_scalar(p->row))
 		p->code[ISA_FIELD_VDST] += ISA_VGPR0;
 }
 

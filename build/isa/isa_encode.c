@@ -175,8 +175,6 @@ static int encode_smem(const struct isa_fields *f, uint32_t *w)
 		return -EINVAL;
 	if (isa_has(f, ISA_FIELD_SDATA) && sdata >= ISA_M0)
 		return -EINVAL;
-	if (soffset && f->code[ISA_FIELD_SOFFSET] >= ISA_EXEC)
-		return -EINVAL;
 	w[0] = 0x30u << 26 | (uint32_t)f->row->opcode << 18 | f->code[ISA_FIELD_SBASE] >> 1 | sdata << 6;
 	w[0] |= (inst->flags & ISA_GLC ? 1u << 16 : 0) | (inst->flags & ISA_NT ? 1u << 15 : 0);
 	w[1] = (uint32_t)inst->offset & 0x1fffff;

@@ -150,7 +150,7 @@ static bool op_sel_fits(const struct isa_fields *f)
 		for (size_t i = 0; i < sizeof(vector_sources); i++)
 			usable |= isa_has(f, vector_sources[i]) ? 1u << i : 0;
 	} else if (isa_has_trait(f, ISA_TRAIT_BYTESEL)) {
-		usable = 12;
+		usable = 15;	/* bits 0 and 1 have no meaning */
 	}
 	return !(f->inst->op_sel & ~usable);
 }
@@ -181,17 +181,18 @@ int isa_encode_vop3p(const struct isa_fields *f, uint32_t *w)
 {
 	const struct isa_inst *inst = f->inst;
 	bool mix = isa_has_trait(f, ISA_TRAIT_MIX), sel = mix || isa_has_trait(f, ISA_TRAIT_PACKED);
-	unsigned sources = 0, op_sel_hi, neg_lo = inst->neg_lo, neg_hi = inst->neg_hi, mods;
+	unsigned sources = 0, negatable, op_sel_hi, neg_lo = inst->neg_lo, neg_hi = inst->neg_hi, mods;
 	int r;
 
 	if ((inst->flags & ~(unsigned)ISA_CLAMP) || !constant_bus_fits(f))
 		return -EINVAL;
 	for (size_t i = 0; i < sizeof(vector_sources); i++)
 		sources |= isa_has(f, vector_sources[i]) ? 1u << i : 0;
+	negatable = mix || !isa_has(f, ISA_FIELD_SRC1) ? 0 : sources;	/* one source: v_accvgpr_read, v_accvgpr_write */
 	r = source_modifiers(f, mix ? ISA_NEG | ISA_ABS : 0, 0, &mods);
 	if (r < 0)
 		return r;
-	if (f->literal || (inst->op_sel & ~(sel ? sources : 0)) || ((neg_lo | neg_hi) & ~(sel && !mix ? sources : 0)))
+	if (f->literal || (inst->op_sel & ~(sel ? sources : 0)) || ((neg_lo | neg_hi) & ~negatable))
 		return -EINVAL;
 	if (inst->omod || inst->cbsz || inst->abid || inst->blgp || ((inst->flags & ISA_CLAMP) && !isa_has_trait(f, ISA_TRAIT_CLAMP)))
 		return -EINVAL;
