@@ -141,6 +141,7 @@ struct lookup {
 	bool with_value;
 	struct record record;
 	bool record_loaded;
+	bool bad;			/* found and put into quarantine */
 	uint8_t *data;			/* malloc memory, the caller's; also after an error */
 };
 
@@ -177,6 +178,7 @@ static int lookup_or_quarantine(struct cachedb *db, struct lookup *job)
 
 	if (r != -EBADMSG)
 		return r;
+	job->bad = true;
 	quarantine(db, job->key, job->record_loaded ? &job->record : NULL);
 	return -ENOENT;
 }
@@ -404,7 +406,7 @@ int cachedb_foreach(struct cachedb *db, int (*callback)(void *userdata, const st
 int cachedb_check(struct cachedb *db, uint64_t *ret_checked, uint64_t *ret_bad, struct error *error)
 {
 	struct batch batch = { 0 };
-	uint64_t checked = 0, before = atomic_load(&db->count.corrupt);
+	uint64_t checked = 0, bad = 0;
 	int r;
 
 	while (!(r = next_batch(db, &batch)) && batch.n)
@@ -415,11 +417,12 @@ int cachedb_check(struct cachedb *db, uint64_t *ret_checked, uint64_t *ret_bad, 
 			if (r < 0 && r != -ENOENT)
 				return error_set(error, r, "cannot check cache '%s': %s", db->directory, strerror(-r));
 			checked++;
+			bad += job.bad;
 		}
 	if (r < 0)
 		return error_set(error, r, "cannot read the index of cache '%s': %s", db->directory, strerror(-r));
 	*ret_checked = checked;
-	*ret_bad = atomic_load(&db->count.corrupt) - before;
+	*ret_bad = bad;
 	return 0;
 }
 

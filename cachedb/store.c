@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
@@ -451,7 +452,12 @@ uint64_t store_map_size(struct store *store)
 
 bool store_lacks_space(const struct store *store, uint64_t bytes)
 {
-	struct statvfs st;
+	struct statvfs file_system;
+	struct rlimit limit;
+	struct stat file;
 
-	return !fstatvfs(store->directory.fd, &st) && (uint64_t)st.f_bavail * st.f_frsize < bytes;
+	if (!fstatvfs(store->directory.fd, &file_system) && (uint64_t)file_system.f_bavail * file_system.f_frsize < bytes)
+		return true;
+	return !getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur != RLIM_INFINITY &&
+	       !fstatat(store->directory.fd, "data.mdb", &file, 0) && (uint64_t)file.st_size + bytes > limit.rlim_cur;
 }

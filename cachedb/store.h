@@ -39,7 +39,7 @@ bool store_is_ours(const struct store *store);
 /* Bytes of the memory map. */
 uint64_t store_map_size(struct store *store);
 
-/* Whether the file system has less than `bytes` left for us; LMDB reports a short write as EIO. */
+/* Whether the file system or RLIMIT_FSIZE leaves less than `bytes`: LMDB reports a short write as EIO, whatever its reason. */
 bool store_lacks_space(const struct store *store, uint64_t bytes);
 
 /* The touches of all handles of this store; see touch.h. */

@@ -9,7 +9,7 @@
 
 #include <pthread.h>
 
-#define TOUCHES_MAX 1024		/* then somebody has to write them down */
+#define TOUCHES_MAX 256		/* then somebody has to write them down */
 
 struct touch {
 	struct cachedb_key key;

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: MIT */
+/* Killed processes and broken bytes. */
+#include "tests/cachedb/common.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <xxhash.h>
+
+/* ---- kill -9 ---------------------------------------------------------------------------------------------------------- */
+
+#define N_KEYS 48
+#define N_KILLS 40
+
+enum fate { ABSENT, PUTTING, PRESENT, DELETING };	/* the middle of an operation may end either way, but not in between */
+
+struct victim {
+	const char *path;
+	uint64_t max_bytes;
+	unsigned seed;
+	_Atomic uint8_t *fates;		/* memory shared with the parent: N_KEYS of them */
+};
+
+static size_t size_of(unsigned n)
+{
+	return n % 6 == 0 ? 1500000 + n : n * 3001 % 60000;
+}
+
+/* Puts, deletes, reads, and with a limit evicts, until it is killed; says before and after each change what it does. */
+static void live(const struct victim *victim)
+{
+	struct cachedb *db = open_cache(victim->path, victim->max_bytes);
+	unsigned seed = victim->seed;
+
+	for (;;) {
+		unsigned n = (unsigned)rand_r(&seed) % N_KEYS;
+		struct cachedb_key key = key_of(n);
+		switch (rand_r(&seed) % 4) {
+		case 0:
+		case 1:
+			if (victim->fates[n] == PRESENT)
+				break;
+			victim->fates[n] = PUTTING;
+			put_value(db, n, size_of(n));
+			victim->fates[n] = PRESENT;
+			break;
+		case 2:
+			if (victim->fates[n] != PRESENT)
+				break;
+			victim->fates[n] = DELETING;
+			cachedb_delete(db, &key);
+			victim->fates[n] = ABSENT;
+			break;
+		default:
+			has_value(db, n, size_of(n));
+		}
+	}
+}
+
+static void kill_one(const struct victim *victim, unsigned after_us)
+{
+	int status;
+	pid_t pid = fork_child();
+
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		live(victim);
+		_exit(1);
+	}
+	usleep(after_us);
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);	/* and not by an assertion of its own */
+}
+
+/* Compares what the victim said with what is there, and settles the fates for the next one. */
+static void check_fates(const struct victim *victim)
+{
+	struct cachedb *db = open_cache(victim->path, 0);
+	uint64_t checked, bad;
+
+	for (unsigned n = 0; n < N_KEYS; n++) {
+		bool there = has_value(db, n, size_of(n));
+		if (!victim->max_bytes && victim->fates[n] == PRESENT && !there)
+			fail_msg("value %u was committed and is lost", n);
+		if (victim->fates[n] == ABSENT && there)
+			fail_msg("value %u was deleted and is back", n);
+		victim->fates[n] = there ? PRESENT : ABSENT;
+	}
+	assert_int_equal(cachedb_check(db, &checked, &bad, NULL), 0);
+	assert_int_equal(bad, 0);
+	cachedb_close(db);
+	must_be_consistent(victim->path);
+}
+
+static void survive(const char *path, uint64_t max_bytes)
+{
+	struct victim victim = { .path = path, .max_bytes = max_bytes };
+	unsigned seed = 12345, changes = 0;
+
+	victim.fates = mmap(NULL, N_KEYS, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_true(victim.fates != MAP_FAILED);
+	for (unsigned i = 0; i < N_KILLS; i++) {
+		victim.seed = seed + i;
+		kill_one(&victim, 2000 + (unsigned)rand_r(&seed) % 50000);
+		for (unsigned n = 0; n < N_KEYS; n++)
+			changes += victim.fates[n] != ABSENT;
+		check_fates(&victim);
+	}
+	assert_true(changes > N_KILLS);		/* the victims lived long enough to do something */
+	munmap((void *)victim.fates, N_KEYS);
+}
+
+static void test_killed_process_loses_nothing_that_was_committed(void **state)
+{
+	survive(*state, 0);
+}
+
+static void test_killed_process_leaves_only_right_bytes_while_evicting(void **state)
+{
+	survive(*state, 4000000);
+}
+
+/* ---- broken bytes ----------------------------------------------------------------------------------------------------- */
+
+/* Changes one byte of every place in data.mdb where `pattern` stands, `offset` bytes behind its begin; returns how many. */
+static unsigned damage(const char *directory, const void *pattern, size_t size, size_t offset)
+{
+	char path[SCRATCH_SIZE + 16];
+	unsigned n = 0;
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/data.mdb", directory);
+	_cleanup_close_ int fd = open(path, O_RDWR | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(fstat(fd, &st), 0);
+	uint8_t *map = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_true(map != MAP_FAILED);
+	for (uint8_t *at = map; (at = memmem(at, (size_t)(map + st.st_size - at), pattern, size)); at++, n++)
+		at[offset] ^= 0x10;
+	munmap(map, (size_t)st.st_size);
+	return n;
+}
+
+static void expect_quarantine(const char *path, unsigned n, size_t size)
+{
+	struct cachedb *db = open_cache(path, 0);
+	struct cachedb_statistics statistics;
+
+	must_lack(db, n);
+	assert_int_equal(cachedb_get_statistics(db, &statistics), 0);
+	assert_int_equal(statistics.corrupt, 1);
+	assert_int_equal(statistics.misses, 1);
+	must_lack(db, n);
+	assert_int_equal(cachedb_get_statistics(db, &statistics), 0);
+	assert_int_equal(statistics.corrupt, 1);		/* it is gone, not found bad once more */
+	put_value(db, n, size);
+	must_have(db, n, size);
+	cachedb_close(db);
+	must_be_consistent(path);
+}
+
+static void test_broken_value_is_quarantined_and_can_be_built_again(void **state)
+{
+	const size_t size = 2500000;
+	_cleanup_free_ uint8_t *data = value_of(5, size);
+	const size_t places[] = { 0, 1, 1048560 - 24, 1048560, size - 30 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+		struct cachedb *db = open_cache(*state, 0);
+		put_value(db, 4, 1000);
+		put_value(db, 5, size);
+		cachedb_close(db);
+		assert_true(damage(*state, data + places[i], 24, 0) >= 1);
+		expect_quarantine(*state, 5, size);
+		db = open_cache(*state, 0);
+		must_have(db, 4, 1000);
+		cachedb_close(db);
+	}
+}
+
+static void test_broken_index_entry_is_quarantined(void **state)
+{
+	/* the fields of an entry stand behind the size and the digest: cost, times, tag, items, check */
+	static const size_t places[] = { 0, 8, 16, 24, 32, 40, 48 };
+	_cleanup_free_ uint8_t *data = value_of(6, 70000);
+	XXH128_hash_t digest = XXH3_128bits(data, 70000);
+	uint64_t pattern[2] = { digest.low64, digest.high64 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+		struct cachedb *db = open_cache(*state, 0);
+		put_value(db, 6, 70000);
+		cachedb_close(db);
+		assert_true(damage(*state, pattern, sizeof(pattern), places[i]) >= 1);
+		expect_quarantine(*state, 6, 70000);
+	}
+}
+
+static void test_check_finds_and_removes_every_bad_record(void **state)
+{
+	struct cachedb *db = open_cache(*state, 0);
+	struct cachedb_options options = { .directory = *state, .read_only = true };
+	uint64_t checked, bad;
+
+	for (unsigned n = 0; n < 100; n++)
+		put_value(db, n, 5000 + n);
+	cachedb_close(db);
+	for (unsigned n = 3; n < 100; n += 10) {
+		_cleanup_free_ uint8_t *data = value_of(n, 5000 + n);
+		assert_true(damage(*state, data + 200, 16, n % 16) >= 1);
+	}
+	assert_int_equal(cachedb_open(&options, &db, NULL), 0);
+	for (unsigned round = 0; round < 2; round++) {		/* a reader counts and leaves all as it is */
+		assert_int_equal(cachedb_check(db, &checked, &bad, NULL), 0);
+		assert_int_equal(checked, 100);
+		assert_int_equal(bad, 10);
+	}
+	cachedb_close(db);
+	db = open_cache(*state, 0);
+	assert_int_equal(cachedb_check(db, &checked, &bad, NULL), 0);
+	assert_int_equal(checked, 100);
+	assert_int_equal(bad, 10);
+	assert_int_equal(cachedb_check(db, &checked, &bad, NULL), 0);
+	assert_int_equal(checked, 90);
+	assert_int_equal(bad, 0);
+	for (unsigned n = 0; n < 100; n++)
+		assert_int_equal(has_value(db, n, 5000 + n), n % 10 != 3);
+	cachedb_close(db);
+	must_be_consistent(*state);
+}
+
+static void fill(const char *path)
+{
+	struct cachedb *db = open_cache(path, 0);
+
+	for (unsigned n = 0; n < 30; n++)
+		put_value(db, n, 40000);
+	cachedb_close(db);
+}
+
+static void break_meta_pages(const char *path)
+{
+	uint8_t junk[8192];
+
+	memset(junk, 0xa5, sizeof(junk));
+	_cleanup_close_ int fd = open(path, O_WRONLY | O_CLOEXEC);
+	assert_int_equal(pwrite(fd, junk, sizeof(junk), 0), sizeof(junk));
+}
+
+static void truncate_to_half(const char *path)
+{
+	struct stat st;
+
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(truncate(path, st.st_size / 2), 0);
+}
+
+static int hold_cache(void *userdata)
+{
+	int *pipes = userdata;
+	char byte;
+
+	/* only the lock counts, the database is not needed */
+	struct cachedb *db = open_cache(getenv("HELD_CACHE"), 0);
+	if (write(pipes[1], "x", 1) != 1 || read(pipes[2], &byte, 1) < 0)
+		return 1;
+	cachedb_close(db);
+	return 0;
+}
+
+static void test_database_beyond_repair_is_begun_anew(void **state)
+{
+	void (*const breaks[])(const char *) = { break_meta_pages, truncate_to_half };
+	char path[SCRATCH_SIZE + 16];
+
+	snprintf(path, sizeof(path), "%s/data.mdb", (const char *)*state);
+	for (size_t i = 0; i < ARRAY_SIZE(breaks); i++) {
+		fill(*state);
+		breaks[i](path);
+		struct cachedb *db = open_cache(*state, 0);
+		must_lack(db, 1);
+		put_value(db, 1, 5000);
+		must_have(db, 1, 5000);
+		cachedb_close(db);
+		must_be_consistent(*state);
+	}
+}
+
+static void test_damaged_database_in_use_is_left_alone(void **state)
+{
+	struct cachedb_options options = { .directory = *state };
+	struct cachedb *db = NULL;
+	struct error error = { 0 };
+	char path[SCRATCH_SIZE + 16], byte;
+	int up[2], down[2], status;
+
+	fill(*state);
+	setenv("HELD_CACHE", *state, 1);
+	assert_true(!pipe(up) && !pipe(down));
+	pid_t pid = fork_child();
+	if (!pid)
+		_exit(hold_cache((int[]){ -1, up[1], down[0] }));
+	assert_int_equal(read(up[0], &byte, 1), 1);
+	snprintf(path, sizeof(path), "%s/data.mdb", (const char *)*state);
+	break_meta_pages(path);
+	assert_int_equal(cachedb_open(&options, &db, &error), -EIO);
+	assert_null(db);
+	assert_non_null(strstr(error.text, "another process uses it"));
+	assert_int_equal(access(path, F_OK), 0);
+
+	assert_int_equal(write(down[1], "x", 1), 1);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	db = open_cache(*state, 0);
+	must_lack(db, 1);
+	cachedb_close(db);
+	for (int i = 0; i < 2; i++) {
+		close(up[i]);
+		close(down[i]);
+	}
+}
+
+static void test_mark_of_damage_is_heeded_at_the_next_open(void **state)
+{
+	char path[SCRATCH_SIZE + 16];
+
+	fill(*state);
+	snprintf(path, sizeof(path), "%s/damaged", (const char *)*state);
+	_cleanup_close_ int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	struct cachedb *db = open_cache(*state, 0);
+	must_lack(db, 1);
+	assert_int_equal(access(path, F_OK), -1);
+	cachedb_close(db);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_killed_process_loses_nothing_that_was_committed),
+		TEST(test_killed_process_leaves_only_right_bytes_while_evicting),
+		TEST(test_broken_value_is_quarantined_and_can_be_built_again),
+		TEST(test_broken_index_entry_is_quarantined),
+		TEST(test_check_finds_and_removes_every_bad_record),
+		TEST(test_database_beyond_repair_is_begun_anew),
+		TEST(test_damaged_database_in_use_is_left_alone),
+		TEST(test_mark_of_damage_is_heeded_at_the_next_open),
+	};
+
+	return cmocka_run_group_tests_name("cachedb-recovery", tests, NULL, NULL);
+}
