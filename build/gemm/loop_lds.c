@@ -117,6 +117,7 @@ static unsigned write_convert(struct loop *loop, const struct loop_tensor *tenso
 		if (i % 2) {
 			inst->form = ISA_FORM_SDWA;
 			inst->src0_sel = WORD_1;
+			inst->src1_sel = 0;	/* there is no second source */
 		}
 		EMIT(ir, ISA_V_CVT_PKRTZ_F16_F32, v1(v_result + i), v1(v_f32), v1(v_f32 + 1));
 	}

@@ -165,13 +165,31 @@ static void run_queue(struct loop *loop, struct queue *queue, unsigned until)
 		write_step(loop, &queue->steps[queue->done++]);
 }
 
-static void write_mfma(struct loop *loop, unsigned group, unsigned step, unsigned w0, unsigned w1)
+/* One MFMA of a group: rows of A in turn, each with all of B. */
+struct mfma {
+	unsigned step, w0, w1;
+};
+
+static struct mfma mfma_number(const struct gemm_config *config, unsigned n)
+{
+	unsigned a = config->tensor[0].wave_tile, b = config->tensor[1].wave_tile;
+
+	return (struct mfma){ .step = n / (a * b), .w0 = n / b % a, .w1 = n % b };
+}
+
+static void prepare_mfma(struct loop *loop, const struct mfma *mfma)
+{
+	prepare(loop, 0, mfma->w0 / loop->config->tensor[0].vector_width, mfma->step);
+	prepare(loop, 1, mfma->w1 / loop->config->tensor[1].vector_width, mfma->step);
+}
+
+static void write_mfma(struct loop *loop, unsigned group, const struct mfma *mfma)
 {
 	const struct gemm_config *config = loop->config;
 	enum gemm_type in = config->params.problem.mfma_in;
-	struct isa_operand a = loop_operand(loop, &loop->tensor[0], group, w0, step);
-	struct isa_operand b = loop_operand(loop, &loop->tensor[1], group, w1, step);
-	unsigned acc = (w1 * config->tensor[0].wave_tile + w0) * config->acc_per_mfma;
+	struct isa_operand a = loop_operand(loop, &loop->tensor[0], group, mfma->w0, mfma->step);
+	struct isa_operand b = loop_operand(loop, &loop->tensor[1], group, mfma->w1, mfma->step);
+	unsigned acc = (mfma->w1 * config->tensor[0].wave_tile + mfma->w0) * config->acc_per_mfma;
 	struct isa_operand c = isa_agpr(acc, config->acc_per_mfma);
 	unsigned op;
 
@@ -195,22 +213,25 @@ static void write_late_reads(struct loop *loop, unsigned group)
 	}
 }
 
+/* Operands are made from raw registers a few MFMAs early: an MFMA must stay two wait states behind the VALU that writes its operand. */
 static void write_group(struct loop *loop, struct queue *queue, unsigned group)
 {
+	enum { AHEAD = 2 };
 	const struct gemm_config *config = loop->config;
-	const struct gemm_tensor_config *a = &config->tensor[0], *b = &config->tensor[1];
-	unsigned mfmas = config->k_fold * a->wave_tile * b->wave_tile, done = 0;
+	unsigned mfmas = config->k_fold * config->tensor[0].wave_tile * config->tensor[1].wave_tile, prepared = 0;
 
 	write_late_reads(loop, group);
 	loop->prepared[0] = loop->prepared[1] = 0;
-	for (unsigned s = 0; s < config->k_fold; s++)
-		for (unsigned w0 = 0; w0 < a->wave_tile; w0++)
-			for (unsigned w1 = 0; w1 < b->wave_tile; w1++) {
-				prepare(loop, 0, w0 / a->vector_width, s);
-				prepare(loop, 1, w1 / b->vector_width, s);
-				write_mfma(loop, group, s, w0, w1);
-				run_queue(loop, queue, queue->count * ++done / mfmas);
-			}
+	for (unsigned n = 0; n < mfmas; n++) {
+		struct mfma mfma;
+		for (; prepared < MIN(n + AHEAD + 1, mfmas); prepared++) {
+			mfma = mfma_number(config, prepared);
+			prepare_mfma(loop, &mfma);
+		}
+		mfma = mfma_number(config, n);
+		write_mfma(loop, group, &mfma);
+		run_queue(loop, queue, queue->count * (n + 1) / mfmas);
+	}
 }
 
 void loop_write_body(struct loop *loop)
