@@ -47,7 +47,8 @@ static void shorten_literals(const struct isa_op_info *info, struct isa_inst *in
 	for (unsigned i = 0; i < inst->n_operands; i++) {
 		struct isa_operand *operand = &inst->operand[i];
 
-		if (operand->code == ISA_LITERAL && (info->operand[i].allowed & ISA_ALLOW_CONST))
+		/* v_fmamk and the like have a dword of their own for it, always. */
+		if (operand->code == ISA_LITERAL && info->operand[i].field != ISA_FIELD_LITERAL)
 			find_inline_constant(inst->literal, info->operand[i].type, &operand->code);
 	}
 }

@@ -53,6 +53,7 @@ enum consumer {
 enum relation {			/* which registers of the two must meet */
 	ANYHOW,
 	WRITE_READ,		/* what the producer writes is read, as a printed operand or implicitly */
+	SCALAR_WRITE_READ,	/* ... and it is a scalar */
 	WRITE_WRITE,
 	WRITE_ANY,
 	WRITE_LANE_SELECT,
@@ -105,7 +106,7 @@ enum { WINDOW = 64, OLDEST = 19 };
 
 struct hazard_state {		/* at the border of a block */
 	uint32_t n;
-	bool overflow;		/* more producers than fit: anything may have happened just before */
+	uint32_t unknown;	/* more producers than fit: for so many wait states more, anything may be too early */
 	struct {
 		uint32_t index;
 		uint32_t age;
@@ -116,12 +117,27 @@ struct op_class {		/* what depends on the opcode alone; bits are 1 << enum */
 	uint32_t produces, consumes;
 };
 
+/*
+ * Memory instructions of one kind without anything between them. With XNACK the hardware may replay all of them from the first one on,
+ * so none of them may have lost what it reads, nor may a store come behind a load it could meet.
+ */
+enum { CLAUSE_NONE, CLAUSE_VMEM, CLAUSE_SMEM };
+enum { CLAUSE_DEPTH = 19 };
+
+struct clause {
+	unsigned kind, count;
+	unsigned depth;		/* as far as LLVM looks back: 19 instructions where AccVGPRs are used, else 5 */
+	struct access access[CLAUSE_DEPTH];	/* a ring; count - 1 is the last one */
+};
+
 struct hazard_analysis {
 	const struct flow *flow;
 	uint64_t rules_of_producer[32], rules_of_consumer[32];
 	struct op_class classes[ISA_OP_COUNT];
 	struct window_entry window[WINDOW];
 	uint32_t n_window;
+	uint32_t unknown;	/* as in hazard_state */
+	struct clause clause;
 	void (*found)(void *userdata, const struct hazard_finding *finding);	/* NULL while solving */
 	void *userdata;
 };
@@ -180,8 +196,6 @@ static void classify_other(const struct isa_op_info *info, unsigned op, struct o
 		class->consumes |= 1u << MEMORY;
 	if (info->implicit_reads & ISA_IMPLICIT_M0)
 		class->consumes |= 1u << READS_M0;
-	if (strstr(info->name, "_load_lds_"))
-		class->consumes |= 1u << READS_M0;
 	if (op == ISA_S_GETREG_B32)
 		class->consumes |= 1u << GETREG;
 	if (op == ISA_S_SETREG_B32 || op == ISA_S_SETREG_IMM32_B32) {
@@ -229,6 +243,12 @@ static bool is_wide_store(const struct facts *facts)
 	const struct isa_operand *data = operand_in_field(facts, ISA_FIELD_VDATA);
 	const struct isa_operand *soffset = operand_in_field(facts, ISA_FIELD_SOFFSET);
 	return data && data->width > 2 && (!soffset || soffset->width == 0);
+}
+
+static bool is_load_to_lds(const struct isa_op_info *info, const struct isa_inst *inst)
+{
+	return (info->unit == ISA_UNIT_VMEM && (inst->flags & ISA_LDS)) ||
+	       (info->unit == ISA_UNIT_FLAT && strstr(info->name, "_load_lds_"));
 }
 
 static bool is_partial(const struct isa_inst *inst)
@@ -296,7 +316,7 @@ static void get_facts(const struct hazard_analysis *analysis, uint32_t index, st
 		class.consumes |= inst->form == ISA_FORM_DPP ? 1u << DPP : 0;
 		class.consumes |= reads_flag_as_data(inst) ? 1u << READS_VCCZ : 0;
 	}
-	if (inst->flags & (ISA_LDS | ISA_GDS))
+	if (is_load_to_lds(facts->info, inst) || (inst->flags & ISA_GDS))
 		class.consumes |= 1u << READS_M0;
 	facts->produces = rules_of(analysis->rules_of_producer, class.produces);
 	facts->consumes = rules_of(analysis->rules_of_consumer, class.consumes);
@@ -318,6 +338,17 @@ static bool any_overlap(const struct access_range *a, unsigned n_a, const struct
 static bool write_read(const struct facts *producer, const struct facts *consumer)
 {
 	return any_overlap(producer->access.writes, producer->access.n_writes, consumer->access.reads, consumer->access.n_reads);
+}
+
+static bool scalar_write_read(const struct facts *producer, const struct facts *consumer)
+{
+	for (unsigned i = 0; i < producer->access.n_writes; i++) {
+		const struct access_range *range = &producer->access.writes[i];
+
+		if (!access_is_vector(range->first) && any_overlap(range, 1, consumer->access.reads, consumer->access.n_reads))
+			return true;
+	}
+	return false;
 }
 
 static bool write_write(const struct facts *producer, const struct facts *consumer)
@@ -363,9 +394,10 @@ static struct access_range range_of_store_data(const struct facts *facts)
 	return range_of(operand_in_field(facts, facts->info->unit == ISA_UNIT_FLAT ? ISA_FIELD_DATA0 : ISA_FIELD_VDATA));
 }
 
-static bool is_same_hwreg(const struct facts *a, const struct facts *b)
+/* The id; first bit and size stand above it in the simm16 (isa.h has the place of s_setreg_imm32_b32's). */
+static unsigned hwreg_of(const struct isa_inst *inst)
 {
-	return (a->inst->literal & 63) == (b->inst->literal & 63);	/* the id; offset and size stand above it */
+	return (inst->op == ISA_S_SETREG_IMM32_B32 ? (unsigned)inst->offset : inst->literal) & 63;
 }
 
 /* A dot product forwards its accumulator to the next of the same kind. */
@@ -381,6 +413,8 @@ static bool meets(unsigned relation, const struct facts *producer, const struct 
 	switch (relation) {
 	case WRITE_READ:
 		return write_read(producer, consumer);
+	case SCALAR_WRITE_READ:
+		return scalar_write_read(producer, consumer);
 	case WRITE_WRITE:
 		return write_write(producer, consumer);
 	case WRITE_ANY:
@@ -399,7 +433,7 @@ static bool meets(unsigned relation, const struct facts *producer, const struct 
 	case DATA_WRITE:
 		return writes_range(consumer, range_of_store_data(producer));
 	case SAME_HWREG:
-		return is_same_hwreg(producer, consumer);
+		return hwreg_of(producer->inst) == hwreg_of(consumer->inst);
 	case DOT_READ:
 		return dot_read(producer, consumer);
 	case DOT_WRITE:
@@ -440,6 +474,56 @@ static void check_against(const struct window_entry *entry, const struct facts *
 	}
 }
 
+static unsigned clause_kind_of(const struct isa_op_info *info)
+{
+	if (info->unit == ISA_UNIT_VMEM || info->unit == ISA_UNIT_FLAT)
+		return CLAUSE_VMEM;
+	return info->unit == ISA_UNIT_SMEM ? CLAUSE_SMEM : CLAUSE_NONE;
+}
+
+/* A load to LDS stores there. */
+static bool stores(const struct facts *facts)
+{
+	return facts->info->kind == ISA_KIND_STORE || facts->info->kind == ISA_KIND_ATOMIC || is_load_to_lds(facts->info, facts->inst);
+}
+
+/* May this instruction not stand in the clause? */
+static bool breaks_clause(const struct clause *clause, const struct facts *facts)
+{
+	const struct access *last = &facts->access;
+	unsigned n = MIN(clause->count, clause->depth);
+	bool any_write = false, meets_itself = write_read(facts, facts);
+
+	for (unsigned i = 0; i < n; i++) {
+		const struct access *one = &clause->access[i];
+
+		any_write |= one->n_writes > 0;
+		meets_itself |= any_overlap(one->writes, one->n_writes, last->reads, last->n_reads);
+		meets_itself |= any_overlap(last->writes, last->n_writes, one->reads, one->n_reads);
+		for (unsigned k = 0; k < n; k++)
+			meets_itself |= any_overlap(one->writes, one->n_writes, clause->access[k].reads, clause->access[k].n_reads);
+	}
+	return any_write && (meets_itself || stores(facts));
+}
+
+static void check_clause(struct hazard_analysis *analysis, const struct facts *facts, uint32_t index, struct hazard_finding *finding)
+{
+	struct clause *clause = &analysis->clause;
+	unsigned kind = clause_kind_of(facts->info);
+
+	if (kind == CLAUSE_NONE || kind != clause->kind || finding->missing)
+		clause->count = 0;
+	if (kind != CLAUSE_NONE && clause->count > 0 && breaks_clause(clause, facts)) {
+		finding->missing = 1;
+		finding->producer = index - 1;
+		finding->rule = "memory instructions in a row cannot be replayed (XNACK)";
+		finding->source = LLVM("checkSoftClauseHazards");
+		clause->count = 0;
+	}
+	clause->kind = kind;
+	clause->access[clause->count++ % clause->depth] = facts->access;
+}
+
 /* Time passes; what nobody cares about any more is forgotten. */
 static void advance(struct hazard_analysis *analysis, uint32_t states)
 {
@@ -454,6 +538,7 @@ static void advance(struct hazard_analysis *analysis, uint32_t states)
 		kept++;
 	}
 	analysis->n_window = kept;
+	analysis->unknown -= MIN(analysis->unknown, states);
 }
 
 static uint32_t wait_states_of(const struct facts *facts)
@@ -478,6 +563,16 @@ static void report(struct hazard_analysis *analysis, const struct hazard_finding
 		analysis->found(analysis->userdata, finding);
 }
 
+static void check_unknown(const struct hazard_analysis *analysis, uint32_t index, struct hazard_finding *finding)
+{
+	if (analysis->unknown <= finding->missing)
+		return;
+	finding->missing = analysis->unknown;
+	finding->producer = index;
+	finding->rule = "too many paths meet here to follow them one by one";
+	finding->source = "hazard.c";
+}
+
 static void step(struct hazard_analysis *analysis, uint32_t index)
 {
 	struct hazard_finding finding = { .inst = index };
@@ -487,7 +582,9 @@ static void step(struct hazard_analysis *analysis, uint32_t index)
 	if (facts.consumes) {
 		for (uint32_t i = 0; i < analysis->n_window; i++)
 			check_against(&analysis->window[i], &facts, &finding);
+		check_unknown(analysis, index, &finding);
 	}
+	check_clause(analysis, &facts, index, &finding);
 	if (finding.missing)
 		report(analysis, &finding);
 	advance(analysis, finding.missing + wait_states_of(&facts));
@@ -495,17 +592,11 @@ static void step(struct hazard_analysis *analysis, uint32_t index)
 		remember(analysis, &facts, index, 0);
 }
 
-static void enter_block(struct hazard_analysis *analysis, const struct flow_block *block, const struct hazard_state *state)
+static void enter_block(struct hazard_analysis *analysis, const struct hazard_state *state)
 {
 	analysis->n_window = 0;
-	if (state->overflow && block->begin < block->end)
-		report(analysis, &(struct hazard_finding){ .inst = block->begin,
-							   .producer = block->begin,
-							   .missing = OLDEST,
-							   .rule = "too many paths meet here to follow them one by one",
-							   .source = "hazard.c" });
-	if (state->overflow)
-		return;
+	analysis->clause.count = 0;
+	analysis->unknown = state->unknown;
 	for (uint32_t i = 0; i < state->n; i++) {
 		struct facts facts;
 
@@ -514,11 +605,10 @@ static void enter_block(struct hazard_analysis *analysis, const struct flow_bloc
 	}
 }
 
-static void leave_block(const struct hazard_analysis *analysis, const struct flow_block *block, struct hazard_state *state)
+static void leave_block(const struct hazard_analysis *analysis, struct hazard_state *state)
 {
-	if (block->begin == block->end)
-		return;		/* where returns meet: nothing happens there */
-	*state = (struct hazard_state){ .n = analysis->n_window };
+	state->n = analysis->n_window;
+	state->unknown = analysis->unknown;
 	for (uint32_t i = 0; i < analysis->n_window; i++) {
 		state->recent[i].index = analysis->window[i].index;
 		state->recent[i].age = analysis->window[i].age;
@@ -529,10 +619,12 @@ static void transfer(void *context, const struct flow_block *block, void *state)
 {
 	struct hazard_analysis *analysis = context;
 
-	enter_block(analysis, block, state);
+	if (block->begin == block->end)
+		return;		/* where returns meet: nothing happens there */
+	enter_block(analysis, state);
 	for (uint32_t i = block->begin; i < block->end; i++)
 		step(analysis, i);
-	leave_block(analysis, block, state);
+	leave_block(analysis, state);
 }
 
 /* Adds one producer, or makes a known one nearer. */
@@ -547,8 +639,9 @@ static bool join_one(struct hazard_state *into, uint32_t index, uint32_t age)
 		return true;
 	}
 	if (into->n + OLDEST >= WINDOW) {
-		into->overflow = true;
-		return true;
+		bool changed = into->unknown < OLDEST;
+		into->unknown = OLDEST;
+		return changed;
 	}
 	into->recent[into->n].index = index;
 	into->recent[into->n].age = age;
@@ -560,17 +653,23 @@ static bool join(void *into_state, const void *from_state)
 {
 	struct hazard_state *into = into_state;
 	const struct hazard_state *from = from_state;
-	bool changed = false;
+	bool changed = from->unknown > into->unknown;
 
-	if (into->overflow)
-		return false;
-	if (from->overflow) {
-		into->overflow = true;
-		return true;
-	}
-	for (uint32_t i = 0; i < from->n && !into->overflow; i++)
+	into->unknown = MAX(into->unknown, from->unknown);
+	for (uint32_t i = 0; i < from->n; i++)
 		changed |= join_one(into, from->recent[i].index, from->recent[i].age);
 	return changed;
+}
+
+static bool uses_agprs(const struct flow *flow)
+{
+	for (uint32_t i = 0; i < flow->count; i++) {
+		for (unsigned k = 0; k < flow->insts[i].n_operands; k++) {
+			if (flow->insts[i].operand[k].code >= ISA_AGPR0 && flow->insts[i].operand[k].code < ACCESS_REGISTERS)
+				return true;
+		}
+	}
+	return false;
 }
 
 int hazard_find(const struct flow *flow, void (*found)(void *userdata, const struct hazard_finding *finding), void *userdata)
@@ -580,6 +679,7 @@ int hazard_find(const struct flow *flow, void (*found)(void *userdata, const str
 		return -ENOMEM;
 
 	analysis->flow = flow;
+	analysis->clause.depth = uses_agprs(flow) ? CLAUSE_DEPTH : 5;
 	for (unsigned i = 0; i < ARRAY_SIZE(rules); i++) {
 		analysis->rules_of_producer[rules[i].producer] |= UINT64_C(1) << i;
 		analysis->rules_of_consumer[rules[i].consumer] |= UINT64_C(1) << i;
