@@ -340,6 +340,21 @@ uint64_t engine_file_logic_bytes(const struct engine_file *file)
 	return bytes;
 }
 
+int64_t engine_file_time(const struct engine_file *file)
+{
+	const struct logic_catalog *catalog = file->engine->catalog;
+	int64_t newest = 0;
+
+	for (size_t i = 0; i < catalog->n_bases; i++) {
+		const struct logic_base *base = &catalog->bases[i];
+		if (file->base ? base != file->base : strcmp(base->arch, file->arch) != 0)
+			continue;
+		for (size_t k = 0; k < base->n_files; k++)
+			newest = MAX(newest, base->files[k]->mtime_ns);
+	}
+	return newest;
+}
+
 const char *engine_fault(const struct engine *engine, size_t i)
 {
 	for (size_t k = 0; k < i; k++)

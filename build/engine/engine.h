@@ -81,6 +81,7 @@ const char *engine_file_arch(const struct engine_file *file);
 enum engine_kind engine_file_kind(const struct engine_file *file);
 size_t engine_file_index(const struct engine_file *file);	/* engine_file(engine, arch, index) == file */
 uint64_t engine_file_logic_bytes(const struct engine_file *file);	/* size of its logic: how much work it is, roughly */
+int64_t engine_file_time(const struct engine_file *file);	/* last change of its logic, nanoseconds since 1970 */
 
 /* Logic files that were left out, in any order; NULL past the end. "'a/b.yaml': line 3, column 7: ..." */
 const char *engine_fault(const struct engine *engine, size_t i);

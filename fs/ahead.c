@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Building ahead of a sequential reader. cp, tar and rsync read one file after another and would keep one build going at a time; the next
+ * files are built while they read. A stream is a reader that went from one file to the next one in a folder; "next" leaves out
+ * files that are built already, as a reader sorts or skips these in its own way. The second file in sequence begins the building, and it
+ * goes on only as the reader does: at most options.ahead files beyond the last one touched are asked for, all others at later touches.
+ */
+#include "fs/internal.h"
+
+#define SKIP_MOST 64		/* files that may lie between two of a sequence */
+
+static bool is_built(struct fs *fs, size_t arch, size_t index)
+{
+	struct engine_stat stat;
+
+	engine_stat(fs->engine, engine_file(fs->engine, arch, index), &stat);
+	return stat.known;
+}
+
+static size_t arch_number(struct fs *fs, const char *arch)
+{
+	size_t i = 0;
+
+	while (strcmp(engine_arch(fs->engine, i), arch) != 0)
+		i++;
+	return i;
+}
+
+/* Is `index` the next file after `last`, but for built ones? */
+static bool follows(struct fs *fs, size_t arch, size_t last, size_t index)
+{
+	if (index <= last || index - last > SKIP_MOST)
+		return false;
+	while (++last < index)
+		if (!is_built(fs, arch, last))
+			return false;
+	return true;
+}
+
+/* The length of the sequence that this file continues: 1 when it begins one, 0 when it was the last one touched. */
+static unsigned note_touch(struct fs *fs, size_t arch, const struct engine_file *file)
+{
+	const char *name = engine_file_arch(file);
+	size_t index = engine_file_index(file);
+	struct stream *oldest = &fs->streams[0];
+
+	fs->stream_clock++;
+	for (size_t i = 0; i < N_STREAMS; i++) {
+		struct stream *stream = &fs->streams[i];
+		if (stream->arch == name && (stream->last == index || follows(fs, arch, stream->last, index))) {
+			bool again = stream->last == index;
+			stream->used = fs->stream_clock;
+			stream->last = index;
+			stream->length += !again;
+			return again ? 0 : stream->length;
+		}
+		if (stream->used < oldest->used)
+			oldest = stream;
+	}
+	*oldest = (struct stream){ .arch = name, .last = index, .length = 1, .used = fs->stream_clock };
+	return 1;
+}
+
+static void ahead_done(void *userdata, int status, struct artifact *artifact, const struct error *error)
+{
+	struct fs *fs = userdata;
+
+	pthread_mutex_lock(&fs->ahead_lock);
+	fs->ahead_running--;
+	pthread_mutex_unlock(&fs->ahead_lock);
+}
+
+void ahead_touch(struct fs *fs, struct engine_file *file)
+{
+	size_t arch = arch_number(fs, engine_file_arch(file));
+	unsigned wanted = fs->options.ahead;
+
+	if (wanted == 0)
+		return;
+	pthread_mutex_lock(&fs->ahead_lock);
+	unsigned length = note_touch(fs, arch, file);
+	pthread_mutex_unlock(&fs->ahead_lock);
+	if (length < 2)
+		return;
+	for (size_t i = engine_file_index(file) + 1; i < engine_n_files(fs->engine, arch) && wanted > 0; i++) {
+		struct engine_file *next = engine_file(fs->engine, arch, i);
+		struct engine_stat stat;
+		engine_stat(fs->engine, next, &stat);
+		if (stat.known || stat.state == ENGINE_FAILED)
+			continue;
+		wanted--;
+		if (stat.state == ENGINE_BUILDING)
+			continue;
+		pthread_mutex_lock(&fs->ahead_lock);
+		fs->ahead_running++;
+		fs->ahead_requests++;
+		pthread_mutex_unlock(&fs->ahead_lock);
+		engine_request(fs->engine, next, ENGINE_AHEAD, ahead_done, fs);
+	}
+}
