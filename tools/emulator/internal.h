@@ -30,8 +30,20 @@
 #define SHARED_APERTURE 0x10000u
 #define PRIVATE_APERTURE 0x20000u
 
+/* Where a launch maps what belongs to it; regions of the caller lie elsewhere (emu_memory_add() starts at 0x700000000000). */
+#define CODE_ADDRESS UINT64_C(0x600000000000)	/* address 0 of the code object */
+#define KERNARG_ADDRESS UINT64_C(0x610000000000)
+#define PACKET_ADDRESS UINT64_C(0x620000000000)
+
 struct wave;
 struct op;
+
+/* One scalar operation: values of one or two dwords, in one. */
+struct scalar_args {
+	uint64_t a, b;		/* sources; a 16-bit constant is sign-extended */
+	uint64_t d;		/* the destination, its old value on entry */
+	uint32_t scc;
+};
 
 typedef int (*unit_fn)(struct wave *wave, const struct op *op);
 typedef void (*scalar_fn)(struct scalar_args *args);
@@ -41,8 +53,11 @@ struct reg_use {
 	uint16_t first;
 	uint8_t count;
 	bool write;
+	uint8_t lanes;		/* enum use_lanes */
 	uint8_t operand;	/* which of inst.operand */
 };
+
+enum use_lanes { USE_EXEC, USE_ALL, USE_NONE };	/* the lanes that must be defined where the register is read */
 
 #define MAX_USES 8
 
@@ -53,7 +68,7 @@ struct op {
 	const struct mfma_row *mfma;
 	const struct memory_row *memory;
 	const struct isa_op_info *info;
-	uint64_t address;		/* in the code object */
+	uint64_t address;		/* in the code object; the program sees it CODE_ADDRESS higher */
 	uint32_t size;			/* bytes */
 	int32_t target;			/* branches: index of the operation jumped to, -1 when there is none */
 	uint8_t n_vector, n_scalar;
@@ -142,6 +157,7 @@ struct group {
 	uint8_t *lds;
 	uint8_t *lds_defined;		/* per byte */
 	uint32_t *lds_writer;		/* per dword: who wrote last, see lds.c */
+	pthread_mutex_t *atomic_lock;	/* of the launch: held for each read-modify-write of memory */
 	uint8_t *private_memory;	/* private_bytes for each lane of each wave */
 	uint32_t private_bytes;		/* per lane, rounded up to dwords */
 };
@@ -158,7 +174,17 @@ static inline uint64_t scalar64(const struct wave *wave, unsigned code)
 
 /* ---- elf.c, metadata.c ------------------------------------------------------------------------------------------------- */
 
+/* Which row of its unit belongs to an opcode; NULL where there is none. */
+struct bindings {
+	const struct valu_row *valu[ISA_OP_COUNT];
+	const struct mfma_row *mfma[ISA_OP_COUNT];
+	const struct memory_row *memory[ISA_OP_COUNT];
+	scalar_fn salu[ISA_OP_COUNT];
+};
+
 struct emu_object {
+	struct bindings bindings;
+	const struct isa *isa;
 	uint8_t *image;			/* loaded segments from address 0 on */
 	size_t image_size;
 	uint64_t text_address, text_size;	/* the executable segment */
@@ -198,7 +224,7 @@ void check_load_vm(struct wave *wave, unsigned first, unsigned count, uint64_t l
 void check_load_lgkm(struct wave *wave, unsigned first, unsigned count, uint64_t lanes);
 void check_load_flat(struct wave *wave, unsigned first, unsigned count, uint64_t lanes);
 void check_load_scalar(struct wave *wave, unsigned first, unsigned count);
-void check_mfma(struct wave *wave, const struct op *op, unsigned first, unsigned count);
+void check_mfma_issued(struct wave *wave, const struct op *op, unsigned first, unsigned count);
 
 /* Writes SGPRs that are at once readable. */
 static inline void scalar_write32(struct wave *wave, unsigned code, uint32_t value)
@@ -224,51 +250,76 @@ struct region {
 	bool owned;
 };
 
+void memory_remove(struct emu_memory *memory, uint64_t address);	/* the region that begins there */
+
 /* The host bytes of a device access, or NULL with wave->error set. */
 uint8_t *memory_access(struct wave *wave, uint64_t address, size_t size, bool write, unsigned lane);
 
-/* ---- atomic.c ---------------------------------------------------------------------------------------------------------- */
+/* ---- rows.c, atomic.c --------------------------------------------------------------------------------------------------- */
 
-/* What a memory instruction does, beside its address: one row per opcode (see memory_rows.c). */
-enum memory_kind { MEMORY_LOAD, MEMORY_STORE, MEMORY_ATOMIC, MEMORY_NOTHING };
+enum memory_segment { SEGMENT_BUFFER, SEGMENT_FLAT, SEGMENT_GLOBAL, SEGMENT_SCRATCH, SEGMENT_LDS };
 
+enum memory_kind { MEMORY_LOAD, MEMORY_STORE, MEMORY_ATOMIC };
+
+enum atomic_kind { ATOMIC_SWAP, ATOMIC_CMPSWAP, ATOMIC_CMPSWAP_FLOAT, ATOMIC_ADD, ATOMIC_SUB, ATOMIC_RSUB, ATOMIC_SMIN, ATOMIC_UMIN,
+		   ATOMIC_SMAX, ATOMIC_UMAX, ATOMIC_AND, ATOMIC_OR, ATOMIC_XOR, ATOMIC_MSKOR, ATOMIC_INC, ATOMIC_DEC, ATOMIC_ADD_FLOAT,
+		   ATOMIC_MIN_FLOAT, ATOMIC_MAX_FLOAT, ATOMIC_PK_ADD_F16, ATOMIC_PK_ADD_BF16 };
+
+/* What a memory instruction does, beside its address: one row per opcode. */
 struct memory_row {
 	uint16_t op;
-	uint8_t kind;			/* enum memory_kind */
-	uint8_t bytes;			/* of one element; atomics: of the operand in memory */
-	bool sign;			/* sign-extend an element shorter than a dword */
-	bool d16;			/* 16-bit value in half of a register, the other half is zeroed */
-	bool high;			/* d16: the upper half */
+	uint8_t segment, kind;
+	uint8_t bytes;			/* of one element in memory; LDS read2 and write2 have two of them */
 	uint8_t atomic;			/* enum atomic_kind */
+	bool sign;			/* sign-extend an element shorter than a dword */
+	bool d16;			/* a load that fills one half of the register and zeroes the other */
+	bool high;			/* of the register: d16 loads and 16-bit or 8-bit stores */
+	bool to_lds;			/* a load whose destination is LDS */
+	uint8_t pair;			/* LDS: 1 two offsets in elements, 64 in units of 64 elements */
 };
 
-const struct memory_row *memory_row_find(unsigned op);
+void memory_bind(const struct memory_row *ret_rows[ISA_OP_COUNT]);
 
-/* Performs an atomic on host memory, returns the old value. `compare` is for compare-and-swap alone. */
-uint64_t atomic_run(const struct memory_row *row, uint8_t *place, uint64_t value, uint64_t compare);
+/* The new value in memory of a read-modify-write; `compare` is for compare-and-swap, and the mask of mskor. */
+uint64_t atomic_result(const struct memory_row *row, uint64_t old, uint64_t value, uint64_t compare);
 
-/* Moves one lane's elements between registers and memory. */
+/* Moves one lane's element between registers and bytes. */
 void memory_load_lane(struct wave *wave, const struct memory_row *row, unsigned reg, unsigned lane, const uint8_t *from);
 void memory_store_lane(const struct wave *wave, const struct memory_row *row, unsigned reg, unsigned lane, uint8_t *to);
+
+/* A read-modify-write of the element at `place`, which lanes and workgroups do one at a time. */
+uint64_t atomic_run(struct wave *wave, const struct memory_row *row, uint8_t *place, uint64_t value, uint64_t compare);
+
+static inline unsigned memory_dwords(const struct memory_row *row)
+{
+	return (row->bytes + 3u) / 4;
+}
+
+static inline uint64_t vector_value(const struct wave *wave, unsigned reg, unsigned lane, unsigned bytes)
+{
+	return wave->v[reg][lane] | (bytes == 8 ? (uint64_t)wave->v[reg + 1][lane] << 32 : 0);
+}
 
 /* ---- lds.c ------------------------------------------------------------------------------------------------------------- */
 
 int lds_read(struct wave *wave, uint32_t address, void *bytes, size_t size, unsigned lane);
 int lds_write(struct wave *wave, uint32_t address, const void *bytes, size_t size, unsigned lane);
-int lds_atomic(struct wave *wave, const struct memory_row *row, uint32_t address, uint64_t value, uint64_t compare, unsigned lane,
-	       uint64_t *ret_old);
-void lds_dma_arrive(struct wave *wave, const struct lds_dma *dma);	/* a buffer_load ... lds that has been waited for */
+
+/* A load with LDS as its destination: the bytes are undefined from here until the wait that covers the load. */
+int lds_dma_issue(struct wave *wave, const struct lds_dma *dma);
+void lds_dma_arrive(struct wave *wave, const struct lds_dma *dma);
 
 /* ---- units ------------------------------------------------------------------------------------------------------------- */
 
-scalar_fn salu_find(unsigned op);
+void salu_bind(scalar_fn ret_functions[ISA_OP_COUNT]);
 int salu_run(struct wave *wave, const struct op *op);
 int control_run(struct wave *wave, const struct op *op);	/* branches, waits, barrier, mode */
+void control_set_mode(struct wave *wave);		/* makes wave->mode effective */
 int smem_run(struct wave *wave, const struct op *op);
-const struct valu_row *valu_find(unsigned op);
+void valu_bind(const struct valu_row *ret_rows[ISA_OP_COUNT]);
 int valu_run(struct wave *wave, const struct op *op);
 unit_fn valu_special(unsigned op);				/* lane access: v_readlane and relatives */
-const struct mfma_row *mfma_find(unsigned op);
+void mfma_bind(const struct mfma_row *ret_rows[ISA_OP_COUNT]);
 int mfma_run(struct wave *wave, const struct op *op);
 int buffer_run(struct wave *wave, const struct op *op);
 int flat_run(struct wave *wave, const struct op *op);

@@ -19,6 +19,7 @@ struct lane_context {
 	bool clamp;		/* for integers; floats are clamped outside */
 	bool f32_flush, f16_flush;	/* denormal mode of the wave */
 	bool dx10_clamp;
+	bool saturate;		/* MODE.FP16_OVFL: fp8 conversions saturate */
 	uint8_t op_sel;		/* of VOP3, where it is more than a choice of halves */
 };
 
@@ -78,7 +79,7 @@ struct scalar_args;
 
 /* One of these per instruction set of the host; the right one is picked at run time. */
 struct lane_functions {
-	struct lane_table tables[8];
+	struct lane_table (*tables[8])(void);
 	unsigned n_tables;
 	void (*multiply_f32)(struct mfma_block *block);
 	void (*multiply_f64)(struct mfma_block *block);

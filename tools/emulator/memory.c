@@ -106,6 +106,18 @@ int emu_memory_add(struct emu_memory *memory, const char *name, size_t size, uns
 	return 0;
 }
 
+void memory_remove(struct emu_memory *memory, uint64_t address)
+{
+	for (size_t i = 0; i < memory->n_regions; i++) {
+		if (memory->regions[i]->address != address)
+			continue;
+		region_free(memory->regions[i]);
+		memory->n_regions--;
+		memmove(memory->regions + i, memory->regions + i + 1, (memory->n_regions - i) * sizeof(memory->regions[0]));
+		return;
+	}
+}
+
 void *emu_memory_host(struct emu_memory *memory, uint64_t address, size_t size)
 {
 	size_t place = regions_up_to(memory, address);

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/emulator/compile.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+#define LLVM "/usr/lib/llvm-22/bin/"
+
+static bool in_path(const char *name)
+{
+	char command[256];
+	snprintf(command, sizeof(command), "command -v %s > /dev/null 2>&1", name);
+	return system(command) == 0;
+}
+
+/* The command for a tool, or NULL. */
+static const char *find_tool(const char *name, char *space, size_t size)
+{
+	static const char *const forms[] = { "%s-22", LLVM "%s", "%s" };
+	for (size_t i = 0; i < ARRAY_SIZE(forms); i++) {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+		snprintf(space, size, forms[i], name);
+#pragma GCC diagnostic pop
+		if (in_path(space))
+			return space;
+	}
+	return NULL;
+}
+
+bool compile_available(void)
+{
+	char space[128];
+	return find_tool("clang", space, sizeof(space)) && find_tool("llvm-mc", space, sizeof(space)) && find_tool("ld.lld", space, sizeof(space));
+}
+
+static uint8_t *read_file(const char *path, size_t *ret_size)
+{
+	FILE *file = fopen(path, "rb");
+	struct stat st;
+	assert_non_null(file);
+	assert_int_equal(fstat(fileno(file), &st), 0);
+	uint8_t *bytes = malloc((size_t)st.st_size + 1);
+	assert_non_null(bytes);
+	assert_int_equal(fread(bytes, 1, (size_t)st.st_size, file), st.st_size);
+	fclose(file);
+	*ret_size = (size_t)st.st_size;
+	return bytes;
+}
+
+PRINTF_LIKE(1, 2) static void run(const char *format, ...)
+{
+	char command[4096];
+	va_list ap;
+	va_start(ap, format);
+	vsnprintf(command, sizeof(command), format, ap);
+	va_end(ap);
+	if (system(command) != 0)
+		fail_msg("failed: %s", command);
+}
+
+/* Links DIR/k.o and returns the bytes; removes the folder. */
+static uint8_t *link_folder(const char *folder, size_t *ret_size)
+{
+	char lld[128], path[256];
+	run("%s -shared %s/k.o -o %s/k.co", find_tool("ld.lld", lld, sizeof(lld)), folder, folder);
+	snprintf(path, sizeof(path), "%s/k.co", folder);
+	uint8_t *bytes = read_file(path, ret_size);
+	run("rm -r %s", folder);
+	return bytes;
+}
+
+static struct emu_object *load(uint8_t *bytes, size_t size)
+{
+	struct emu_object *object = NULL;
+	struct error error = { .text = "" };
+	int r = emu_object_load(bytes, size, &object, &error);
+	free(bytes);
+	if (r < 0)
+		fail_msg("cannot load the code object: %s", error_text(&error, r));
+	return object;
+}
+
+struct emu_object *compile_c(const char *source, const char *options)
+{
+	char folder[] = "/tmp/tensilefs-emulator-XXXXXX", clang[128];
+	size_t size;
+	assert_non_null(mkdtemp(folder));
+	run("%s -target amdgcn-amd-amdhsa -mcpu=gfx942 -nogpulib -std=gnu17 -ffp-contract=off -Wall -Werror %s -c %s -o %s/k.o",
+	    find_tool("clang", clang, sizeof(clang)), options, source, folder);
+	uint8_t *bytes = link_folder(folder, &size);
+	return load(bytes, size);
+}
+
+static const char descriptor[] =
+	"\ts_endpgm\n"
+	"\t.rodata\n\t.p2align 6\n\t.amdhsa_kernel k\n"
+	"\t.amdhsa_next_free_vgpr 64\n\t.amdhsa_accum_offset 32\n\t.amdhsa_next_free_sgpr 32\n"
+	"\t.amdhsa_user_sgpr_kernarg_segment_ptr 1\n\t.amdhsa_system_sgpr_workgroup_id_x 1\n"
+	"\t.amdhsa_group_segment_fixed_size 1024\n\t.amdhsa_kernarg_size 64\n\t.end_amdhsa_kernel\n";
+
+uint8_t *compile_kernel_bytes(const char *instructions, size_t *ret_size)
+{
+	char folder[] = "/tmp/tensilefs-emulator-XXXXXX", path[256], mc[128];
+	assert_non_null(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/k.s", folder);
+	FILE *file = fopen(path, "w");
+	assert_non_null(file);
+	fprintf(file, "\t.text\n\t.globl k\n\t.p2align 8\n\t.type k,@function\nk:\n%s\n%s", instructions, descriptor);
+	fclose(file);
+	run("%s -triple=amdgcn-amd-amdhsa -mcpu=gfx942 -filetype=obj %s -o %s/k.o", find_tool("llvm-mc", mc, sizeof(mc)), path, folder);
+	return link_folder(folder, ret_size);
+}
+
+struct emu_object *compile_kernel(const char *instructions)
+{
+	size_t size;
+	uint8_t *bytes = compile_kernel_bytes(instructions, &size);
+	return load(bytes, size);
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/* The AMDHSA metadata note. Source: LLVM "User Guide for AMDGPU Backend", "Code object V5 metadata". Fields that are missing stay 0. */
+#include "tools/emulator/internal.h"
+
+#include <msgpack.h>
+
+static bool is_key(const msgpack_object *key, const char *name)
+{
+	return key->type == MSGPACK_OBJECT_STR && key->via.str.size == strlen(name) && memcmp(key->via.str.ptr, name, key->via.str.size) == 0;
+}
+
+static const msgpack_object *map_get(const msgpack_object *map, const char *name, msgpack_object_type type)
+{
+	if (map->type != MSGPACK_OBJECT_MAP)
+		return NULL;
+	for (uint32_t i = 0; i < map->via.map.size; i++) {
+		const msgpack_object_kv *pair = &map->via.map.ptr[i];
+		if (is_key(&pair->key, name))
+			return pair->val.type == type ? &pair->val : NULL;
+	}
+	return NULL;
+}
+
+static uint32_t get_number(const msgpack_object *map, const char *name)
+{
+	const msgpack_object *value = map_get(map, name, MSGPACK_OBJECT_POSITIVE_INTEGER);
+	return value && value->via.u64 <= UINT32_MAX ? (uint32_t)value->via.u64 : 0;
+}
+
+static char *get_string(const msgpack_object *map, const char *name)
+{
+	const msgpack_object *value = map_get(map, name, MSGPACK_OBJECT_STR);
+	return value ? strndup(value->via.str.ptr, value->via.str.size) : strdup("");
+}
+
+static int read_arguments(const msgpack_object *list, struct kernel_entry *entry)
+{
+	uint32_t n = list->via.array.size;
+	struct emu_argument *arguments = calloc(MAX(n, 1u), sizeof(*arguments));
+	if (!arguments)
+		return -ENOMEM;
+	entry->arguments = arguments;
+	for (uint32_t i = 0; i < n; i++) {
+		const msgpack_object *argument = &list->via.array.ptr[i];
+		arguments[i] = (struct emu_argument){
+			.name = get_string(argument, ".name"),
+			.value_kind = get_string(argument, ".value_kind"),
+			.offset = get_number(argument, ".offset"),
+			.size = get_number(argument, ".size"),
+		};
+		entry->kernel.n_arguments = i + 1;
+		if (!arguments[i].name || !arguments[i].value_kind)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static struct kernel_entry *find_entry(struct emu_object *object, const msgpack_object *name)
+{
+	for (size_t i = 0; name && i < object->n_kernels; i++) {
+		if (is_key(name, object->kernels[i].name))
+			return &object->kernels[i];
+	}
+	return NULL;
+}
+
+static int read_kernel(const msgpack_object *map, struct emu_object *object)
+{
+	struct kernel_entry *entry = find_entry(object, map_get(map, ".name", MSGPACK_OBJECT_STR));
+	if (!entry)
+		return 0;
+	struct emu_kernel *kernel = &entry->kernel;
+	kernel->max_workgroup = get_number(map, ".max_flat_workgroup_size");
+	kernel->meta_lds_bytes = get_number(map, ".group_segment_fixed_size");
+	kernel->meta_kernarg_bytes = get_number(map, ".kernarg_segment_size");
+	kernel->meta_vgprs = get_number(map, ".vgpr_count");
+	kernel->meta_agprs = get_number(map, ".agpr_count");
+	kernel->meta_sgprs = get_number(map, ".sgpr_count");
+	kernel->wavefront_size = get_number(map, ".wavefront_size");
+	const msgpack_object *arguments = map_get(map, ".args", MSGPACK_OBJECT_ARRAY);
+	return arguments && !entry->arguments ? read_arguments(arguments, entry) : 0;
+}
+
+static int read_kernels(const msgpack_object *root, struct emu_object *object)
+{
+	const msgpack_object *kernels = map_get(root, "amdhsa.kernels", MSGPACK_OBJECT_ARRAY);
+	for (uint32_t i = 0; kernels && i < kernels->via.array.size; i++) {
+		int r = read_kernel(&kernels->via.array.ptr[i], object);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int metadata_read(const uint8_t *bytes, size_t size, struct emu_object *object, struct error *error)
+{
+	msgpack_unpacked result;
+	size_t offset = 0;
+	msgpack_unpacked_init(&result);
+	msgpack_unpack_return state = msgpack_unpack_next(&result, (const char *)bytes, size, &offset);
+	int r = state == MSGPACK_UNPACK_SUCCESS	? read_kernels(&result.data, object)
+		: state == MSGPACK_UNPACK_NOMEM_ERROR ? -ENOMEM
+						      : error_set(error, -EINVAL, "damaged code object: its metadata is no MessagePack");
+	msgpack_unpacked_destroy(&result);
+	return r;
+}

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Matrix instructions. Layouts: CDNA3 ISA, "Matrix arithmetic instructions", for m x m results in `blocks` blocks of depth k:
+ *
+ *     A: lane holds row lane % m; the lanes above are first the blocks, then groups of k; a lane holds k / groups values of k in a row
+ *     B: the same with columns
+ *     D, 32-bit: column lane % m. 32 x 32: row 8 * (r / 4) + 4 * (lane / 32) + r % 4 of register r, 16 registers a block.
+ *        16 x 16: row 4 * (lane / 16) + r, 4 registers a block. 4 x 4: row r, block lane / 4.
+ *     D, f64: 16 x 16: row 4 * r + lane / 16. 4 x 4: row lane / 16, block lane / 4 % 4.
+ *
+ * EXEC is ignored. cbsz and abid let several blocks share one block of A, blgp permutes the lanes of B (for f64 it negates).
+ */
+#include "tools/emulator/float8.h"
+#include "tools/emulator/internal.h"
+
+#include <string.h>
+
+#define M(op_, m_, k_, blocks_, a_, b_) { .op = ISA_V_MFMA_##op_, .m = m_, .k = k_, .blocks = blocks_, .type_a = MFMA_##a_, .type_b = MFMA_##b_ }
+
+static const struct mfma_row rows[] = {
+	M(F32_16X16X8_XF32, 16, 8, 1, XF32, XF32), M(F32_32X32X4_XF32, 32, 4, 1, XF32, XF32),
+	M(F32_32X32X1_2B_F32, 32, 1, 2, F32, F32), M(F32_16X16X1_4B_F32, 16, 1, 4, F32, F32), M(F32_4X4X1_16B_F32, 4, 1, 16, F32, F32),
+	M(F32_32X32X2_F32, 32, 2, 1, F32, F32), M(F32_16X16X4_F32, 16, 4, 1, F32, F32),
+	M(F32_32X32X4_2B_F16, 32, 4, 2, F16, F16), M(F32_16X16X4_4B_F16, 16, 4, 4, F16, F16), M(F32_4X4X4_16B_F16, 4, 4, 16, F16, F16),
+	M(F32_32X32X8_F16, 32, 8, 1, F16, F16), M(F32_16X16X16_F16, 16, 16, 1, F16, F16),
+	M(F32_32X32X4_2B_BF16, 32, 4, 2, BF16, BF16), M(F32_16X16X4_4B_BF16, 16, 4, 4, BF16, BF16),
+	M(F32_4X4X4_16B_BF16, 4, 4, 16, BF16, BF16), M(F32_32X32X8_BF16, 32, 8, 1, BF16, BF16), M(F32_16X16X16_BF16, 16, 16, 1, BF16, BF16),
+	M(I32_32X32X4_2B_I8, 32, 4, 2, I8, I8), M(I32_16X16X4_4B_I8, 16, 4, 4, I8, I8), M(I32_4X4X4_16B_I8, 4, 4, 16, I8, I8),
+	M(I32_32X32X16_I8, 32, 16, 1, I8, I8), M(I32_16X16X32_I8, 16, 32, 1, I8, I8),
+	M(F64_16X16X4_F64, 16, 4, 1, F64, F64), M(F64_4X4X4_4B_F64, 4, 4, 4, F64, F64),
+	M(F32_16X16X32_BF8_BF8, 16, 32, 1, BF8, BF8), M(F32_16X16X32_BF8_FP8, 16, 32, 1, BF8, FP8),
+	M(F32_16X16X32_FP8_BF8, 16, 32, 1, FP8, BF8), M(F32_16X16X32_FP8_FP8, 16, 32, 1, FP8, FP8),
+	M(F32_32X32X16_BF8_BF8, 32, 16, 1, BF8, BF8), M(F32_32X32X16_BF8_FP8, 32, 16, 1, BF8, FP8),
+	M(F32_32X32X16_FP8_BF8, 32, 16, 1, FP8, BF8), M(F32_32X32X16_FP8_FP8, 32, 16, 1, FP8, FP8),
+};
+
+void mfma_bind(const struct mfma_row *ret_rows[ISA_OP_COUNT])
+{
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		ret_rows[rows[i].op] = &rows[i];
+}
+
+static unsigned element_bits(unsigned type)
+{
+	switch (type) {
+	case MFMA_F64:
+		return 64;
+	case MFMA_F32:
+	case MFMA_XF32:
+		return 32;
+	case MFMA_F16:
+	case MFMA_BF16:
+		return 16;
+	default:
+		return 8;
+	}
+}
+
+/* xf32 keeps 10 bits of the mantissa, rounded to nearest even. */
+static uint32_t to_xf32(uint32_t word)
+{
+	if ((word & 0x7f800000) == 0x7f800000)
+		return word;
+	return (word + 0xfff + (word >> 13 & 1)) & ~0x1fffu;
+}
+
+/* One value per lane of the e-th element that lanes hold, as floats. */
+static void widen(const uint32_t (*regs)[WAVE], unsigned type, unsigned e, float *f)
+{
+	unsigned bits = element_bits(type), shift = e * bits % 32;
+	const uint32_t *words = regs[e * bits / 32];
+	const struct float8_format *format = type == MFMA_FP8 ? &float8_fp8 : &float8_bf8;
+	uint32_t word;
+
+	if (type == MFMA_F16) {
+		lane_functions()->f16_to_f32(f, words, shift != 0);
+		return;
+	}
+	for (unsigned lane = 0; lane < WAVE; lane++) {
+		switch (type) {
+		case MFMA_BF16:
+			word = words[lane] >> shift << 16;
+			break;
+		case MFMA_XF32:
+			word = to_xf32(words[lane]);
+			break;
+		case MFMA_F32:
+			word = words[lane];
+			break;
+		default:
+			f[lane] = float8_decode(format, (uint8_t)(words[lane] >> shift));
+			continue;
+		}
+		memcpy(&f[lane], &word, sizeof(word));
+	}
+}
+
+/* The lane that lane `lane` of B is taken from. */
+static unsigned group_lane(unsigned blgp, unsigned lane)
+{
+	switch (blgp) {
+	case 1:
+		return lane & 31;		/* the first 32 for both halves */
+	case 2:
+		return lane | 32;
+	case 3:
+		return (lane + 16) & 63;	/* rotated by 16 */
+	case 4:
+	case 5:
+	case 6:
+	case 7:
+		return (blgp - 4) * 16 + (lane & 15);
+	default:
+		return lane;
+	}
+}
+
+/* The block of A that block `block` is multiplied with. */
+static unsigned shared_block(const struct isa_inst *inst, unsigned block)
+{
+	unsigned mask = (1u << inst->cbsz) - 1;
+	return (block & ~mask) | (inst->abid & mask);
+}
+
+struct shape {
+	unsigned m, k, blocks, groups, per_lane;	/* groups of lanes that hold k values each */
+};
+
+static struct shape shape_of(const struct mfma_row *row)
+{
+	unsigned groups = WAVE / row->m / row->blocks;
+	return (struct shape){ .m = row->m, .k = row->k, .blocks = row->blocks, .groups = groups, .per_lane = row->k / groups };
+}
+
+/* The lane of row (or column) i, block and group of k. */
+static unsigned source_lane(const struct shape *shape, unsigned i, unsigned block, unsigned group)
+{
+	return i + shape->m * (block + shape->blocks * group);
+}
+
+/* Row and lane-independent register of the result. */
+static unsigned result_row(const struct shape *shape, unsigned reg, unsigned lane)
+{
+	switch (shape->m) {
+	case 32:
+		return 8 * (reg / 4) + 4 * (lane / 32) + reg % 4;
+	case 16:
+		return 4 * (lane / 16) + reg;
+	default:
+		return reg;
+	}
+}
+
+static const uint32_t *source_c(const struct wave *wave, const struct op *op, unsigned reg, uint32_t *spread)
+{
+	unsigned code = op->inst.operand[3].code;
+	if (code >= ISA_VGPR0)
+		return wave->v[code - ISA_VGPR0 + reg];
+	bool wide = op->info->operand[3].type == ISA_TYPE_F64;
+	uint32_t value = wide ? (uint32_t)(scalar_operand64(wave, op, 3) >> (reg & 1) * 32) : scalar_operand32(wave, op, 3);
+	for (unsigned lane = 0; lane < WAVE; lane++)
+		spread[lane] = value;
+	return spread;
+}
+
+/* Registers of one block of a 32-bit result, and the lanes of a 4 x 4 block. */
+static void move_result(struct wave *wave, const struct op *op, const struct shape *shape, unsigned block, struct mfma_block *work, bool in)
+{
+	unsigned n = shape->m == 32 ? 16 : 4, dst = op->inst.operand[0].code - (unsigned)ISA_VGPR0;
+	unsigned first = shape->m == 4 ? 0 : block * n;
+	unsigned lanes_from = shape->m == 4 ? block * 4 : 0, lanes_to = shape->m == 4 ? lanes_from + 4 : WAVE;
+	uint32_t spread[WAVE];
+
+	for (unsigned reg = 0; reg < n; reg++) {
+		const uint32_t *c = in ? source_c(wave, op, first + reg, spread) : NULL;
+		for (unsigned lane = lanes_from; lane < lanes_to; lane++) {
+			int32_t *place = &work->c.i[result_row(shape, reg, lane) * shape->m + lane % shape->m];
+			if (in)
+				*place = (int32_t)c[lane];
+			else
+				wave->v[dst + first + reg][lane] = (uint32_t)*place;
+		}
+	}
+}
+
+static const uint32_t (*source_registers(const struct wave *wave, const struct op *op, unsigned operand))[WAVE]
+{
+	return &wave->v[op->inst.operand[operand].code - (unsigned)ISA_VGPR0];
+}
+
+/* All values of A and B as floats, [element][lane]. */
+static void widen_sources(const struct wave *wave, const struct op *op, const struct shape *shape, float (*a)[WAVE], float (*b)[WAVE])
+{
+	for (unsigned e = 0; e < shape->per_lane; e++) {
+		widen(source_registers(wave, op, 1), op->mfma->type_a, e, a[e]);
+		widen(source_registers(wave, op, 2), op->mfma->type_b, e, b[e]);
+	}
+}
+
+static void run_float(struct wave *wave, const struct op *op, const struct shape *shape, struct mfma_block *work)
+{
+	float a[8][WAVE], b[8][WAVE];
+	widen_sources(wave, op, shape, a, b);
+	for (unsigned block = 0; block < shape->blocks; block++) {
+		unsigned block_a = shared_block(&op->inst, block);
+		for (unsigned group = 0; group < shape->groups; group++) {
+			for (unsigned i = 0; i < shape->m; i++) {
+				unsigned lane_a = source_lane(shape, i, block_a, group);
+				unsigned lane_b = group_lane(op->inst.blgp, source_lane(shape, i, block, group));
+				for (unsigned e = 0; e < shape->per_lane; e++) {
+					work->a.f[i * shape->k + group * shape->per_lane + e] = a[e][lane_a];
+					work->b.f[(group * shape->per_lane + e) * shape->m + i] = b[e][lane_b];
+				}
+			}
+		}
+		move_result(wave, op, shape, block, work, true);
+		lane_functions()->multiply_f32(work);
+		move_result(wave, op, shape, block, work, false);
+	}
+}
+
+static int32_t byte_at(const uint32_t (*regs)[WAVE], unsigned e, unsigned lane)
+{
+	return (int8_t)(regs[e / 4][lane] >> e % 4 * 8);
+}
+
+static void run_integer(struct wave *wave, const struct op *op, const struct shape *shape, struct mfma_block *work)
+{
+	uint32_t a[2][WAVE], b[2][WAVE];	/* copies: the result may overwrite them block by block */
+	unsigned dwords = (shape->per_lane + 3) / 4;
+	memcpy(a, source_registers(wave, op, 1), dwords * sizeof(a[0]));
+	memcpy(b, source_registers(wave, op, 2), dwords * sizeof(b[0]));
+	for (unsigned block = 0; block < shape->blocks; block++) {
+		unsigned block_a = shared_block(&op->inst, block);
+		for (unsigned group = 0; group < shape->groups; group++) {
+			for (unsigned i = 0; i < shape->m; i++) {
+				unsigned lane_a = source_lane(shape, i, block_a, group);
+				unsigned lane_b = group_lane(op->inst.blgp, source_lane(shape, i, block, group));
+				for (unsigned e = 0; e < shape->per_lane; e++) {
+					work->a.i[i * shape->k + group * shape->per_lane + e] = byte_at(a, e, lane_a);
+					work->b.i[(group * shape->per_lane + e) * shape->m + i] = byte_at(b, e, lane_b);
+				}
+			}
+		}
+		move_result(wave, op, shape, block, work, true);
+		lane_functions()->multiply_i32(work);
+		move_result(wave, op, shape, block, work, false);
+	}
+}
+
+static double double_at(const uint32_t (*regs)[WAVE], unsigned lane, bool negate)
+{
+	uint64_t word = regs[0][lane] | (uint64_t)regs[1][lane] << 32;
+	double d;
+	memcpy(&d, &word, sizeof(d));
+	return negate ? -d : d;
+}
+
+static void run_double(struct wave *wave, const struct op *op, const struct shape *shape, struct mfma_block *work)
+{
+	const struct isa_inst *inst = &op->inst;
+	unsigned n = shape->m == 16 ? 4 : 1, dst = inst->operand[0].code - (unsigned)ISA_VGPR0;
+	uint32_t a[2][WAVE], b[2][WAVE], c[8][WAVE], spread[WAVE];
+	unsigned negate = inst->blgp | inst->neg_lo;	/* for f64 these bits negate A, B and C */
+
+	memcpy(a, source_registers(wave, op, 1), sizeof(a));
+	memcpy(b, source_registers(wave, op, 2), sizeof(b));
+	for (unsigned reg = 0; reg < 2 * n; reg++)
+		memcpy(c[reg], source_c(wave, op, reg, spread), sizeof(c[reg]));
+	for (unsigned block = 0; block < shape->blocks; block++) {
+		unsigned block_a = shared_block(inst, block);
+		for (unsigned l = 0; l < shape->k; l++) {
+			for (unsigned i = 0; i < shape->m; i++) {
+				work->a.d[i * shape->k + l] = double_at(a, source_lane(shape, i, block_a, l), negate & 1);
+				work->b.d[l * shape->m + i] = double_at(b, source_lane(shape, i, block, l), negate & 2);
+			}
+		}
+		for (unsigned reg = 0; reg < n; reg++) {
+			for (unsigned lane = 0; lane < WAVE; lane++) {
+				unsigned row = 4 * reg + lane / 16, column = lane % shape->m;
+				if (shape->m == 16 || lane / 4 % 4 == block)
+					work->c.d[row * shape->m + column] = double_at(&c[reg * 2], lane, negate & 4);
+			}
+		}
+		lane_functions()->multiply_f64(work);
+		for (unsigned reg = 0; reg < n; reg++) {
+			for (unsigned lane = 0; lane < WAVE; lane++) {
+				unsigned row = 4 * reg + lane / 16, column = lane % shape->m;
+				uint64_t word;
+				if (shape->m != 16 && lane / 4 % 4 != block)
+					continue;
+				memcpy(&word, &work->c.d[row * shape->m + column], sizeof(word));
+				wave->v[dst + reg * 2][lane] = (uint32_t)word;
+				wave->v[dst + reg * 2 + 1][lane] = (uint32_t)(word >> 32);
+			}
+		}
+	}
+}
+
+int mfma_run(struct wave *wave, const struct op *op)
+{
+	struct shape shape = shape_of(op->mfma);
+	struct mfma_block work;
+	const struct isa_operand *dst = &op->inst.operand[0];
+
+	work.m = shape.m;
+	work.k = shape.k;
+	wave->stats.mfma++;
+	if (op->mfma->type_a == MFMA_F64)
+		run_double(wave, op, &shape, &work);
+	else if (op->mfma->type_a == MFMA_I8)
+		run_integer(wave, op, &shape, &work);
+	else
+		run_float(wave, op, &shape, &work);
+	check_mfma_issued(wave, op, dst->code - (unsigned)ISA_VGPR0, dst->width);
+	return 0;
+}
