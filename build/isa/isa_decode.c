@@ -78,7 +78,7 @@ static void take_smem(const uint32_t *w, struct parts *p, struct isa_inst *inst)
 	p->row = find_row(ISA_FORMAT_SMEM, bits(w[0], 18, 8));
 	p->code[ISA_FIELD_SBASE] = bits(w[0], 0, 6) * 2;
 	p->code[ISA_FIELD_SDATA] = bits(w[0], 6, 7);
-	inst->flags = flag(w[0], 16, ISA_GLC) | flag(w[0], 15, ISA_NT);
+	inst->flags = flag(w[0], 16, ISA_GLC);
 	if (imm)
 		inst->offset = signed_bits(w[1], 21);
 	if (soe)

@@ -110,10 +110,13 @@ static int sort_operands(const struct isa_row *row, const struct isa_inst *inst,
 
 		if (!operand_fits(operand, info->allowed, expected_width(row, info, inst)) || !constant_fits_type(operand, info->type, inst))
 			return -EINVAL;
+		if (info->field == ISA_FIELD_VDST && operand->code == ISA_M0)	/* lane reads cannot */
+			return -EINVAL;
 		f->code[info->field] = operand->code;
 		f->mod[info->field] = operand->mod;
 		f->width[info->field] = operand->width;
 		f->present |= 1u << info->field;
+		f->any_mod |= operand->mod;
 		if (operand->code == ISA_LITERAL)
 			f->literal = true;
 	}
@@ -154,6 +157,8 @@ static int encode_sopk(const struct isa_fields *f, uint32_t *w)
 		return -EINVAL;
 	if (f->row->info.kind == ISA_KIND_WAIT && (simm16 & 0x3000))	/* reserved */
 		return -EINVAL;
+	if (f->row->info.operand[0].type == ISA_TYPE_GPR_IDX && simm16 > 15)
+		return -EINVAL;
 	if (f->row->format == ISA_FORMAT_SOPK)
 		w[0] = 0xbu << 28 | (uint32_t)f->row->opcode << 23 | f->code[ISA_FIELD_SDST] << 16 | (simm16 & 0xffff);
 	else
@@ -168,7 +173,7 @@ static int encode_smem(const struct isa_fields *f, uint32_t *w)
 	unsigned sdata = f->code[ISA_FIELD_SDATA];
 	bool buffer = f->width[ISA_FIELD_SBASE] == 4;
 
-	if (inst->flags & ~(unsigned)(ISA_GLC | ISA_NT))
+	if (inst->flags & ~(unsigned)(isa_has(f, ISA_FIELD_SDATA) && addressed ? ISA_GLC : 0))
 		return -EINVAL;
 	/* The offset has 21 bits and a sign, but a buffer's is not negative. */
 	if (inst->offset < (buffer || !addressed ? 0 : -0x100000) || inst->offset > (addressed ? 0xfffff : 0))
@@ -176,7 +181,7 @@ static int encode_smem(const struct isa_fields *f, uint32_t *w)
 	if (isa_has(f, ISA_FIELD_SDATA) && sdata >= ISA_M0)
 		return -EINVAL;
 	w[0] = 0x30u << 26 | (uint32_t)f->row->opcode << 18 | f->code[ISA_FIELD_SBASE] >> 1 | sdata << 6;
-	w[0] |= (inst->flags & ISA_GLC ? 1u << 16 : 0) | (inst->flags & ISA_NT ? 1u << 15 : 0);
+	w[0] |= inst->flags & ISA_GLC ? 1u << 16 : 0;
 	w[1] = (uint32_t)inst->offset & 0x1fffff;
 	if (!addressed)
 		return 2;
@@ -254,7 +259,7 @@ static int encode_buffer(const struct isa_fields *f, uint32_t *w)
 		return -EINVAL;
 	if (isa_has(f, ISA_FIELD_VADDR) && addressed != (f->code[ISA_FIELD_VADDR] != ISA_NONE))
 		return -EINVAL;
-	if (inst->format > 0x7f || (inst->format && !typed))
+	if (inst->format > 0x7f)
 		return -EINVAL;
 	w[0] = (uint32_t)inst->offset | (inst->flags & ISA_OFFEN ? 1u << 12 : 0) | (inst->flags & ISA_IDXEN ? 1u << 13 : 0) |
 	       (inst->flags & ISA_SC0 ? 1u << 14 : 0);
@@ -299,22 +304,35 @@ static int encode_flat(const struct isa_fields *f, uint32_t *w)
 
 /* ---- the entry -------------------------------------------------------------------------------------------------------- */
 
-static int encode_words(const struct isa_fields *f, uint32_t *w)
+/* Whatever is set must be encoded: an instruction is refused that says more than its format can hold. */
+static bool says_too_much(const struct isa_fields *f)
 {
 	const struct isa_inst *inst = f->inst;
+	unsigned format = f->row->format;
+	bool vector = format >= ISA_FORMAT_VOP1 && format <= ISA_FORMAT_MAI;
+	bool memory = format == ISA_FORMAT_SMEM || format >= ISA_FORMAT_DS;
 
-	if (f->row->format < ISA_FORMAT_VOP1 || f->row->format > ISA_FORMAT_VOP3) {
-		if (inst->form > ISA_FORM_SHORT)
-			return -EINVAL;
-	}
+	if (vector)
+		return inst->offset || inst->format;
+	if (inst->form > ISA_FORM_SHORT || (inst->format && format != ISA_FORMAT_MTBUF))
+		return true;
+	if (f->any_mod || inst->omod || inst->op_sel || inst->op_sel_hi || inst->neg_lo || inst->neg_hi || inst->cbsz || inst->abid || inst->blgp)
+		return true;
+	if (memory)
+		return false;
+	return inst->flags || (inst->offset && !(format == ISA_FORMAT_SOPK && f->literal));
+}
+
+static int encode_words(const struct isa_fields *f, uint32_t *w)
+{
 	switch (f->row->format) {
 	case ISA_FORMAT_SOP2:
 	case ISA_FORMAT_SOP1:
 	case ISA_FORMAT_SOPC:
-		return inst->flags ? -EINVAL : encode_sop(f, w);
+		return encode_sop(f, w);
 	case ISA_FORMAT_SOPK:
 	case ISA_FORMAT_SOPP:
-		return inst->flags ? -EINVAL : encode_sopk(f, w);
+		return encode_sopk(f, w);
 	case ISA_FORMAT_SMEM:
 		return encode_smem(f, w);
 	case ISA_FORMAT_VOP1:
@@ -352,7 +370,7 @@ int isa_encode(const struct isa *isa, const struct isa_inst *inst, uint32_t ret_
 	n = sort_operands(f.row, inst, &f);
 	if (n < 0)
 		return n;
-	n = encode_words(&f, w);
+	n = says_too_much(&f) ? -EINVAL : encode_words(&f, w);
 	if (n < 0)
 		return n;
 	if (f.literal)

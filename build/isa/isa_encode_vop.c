@@ -61,7 +61,8 @@ static int source_modifiers(const struct isa_fields *f, unsigned allowed_float, 
 
 		if (mod == 0)
 			continue;
-		if (info->field < ISA_FIELD_SRC0 || info->field > ISA_FIELD_SRC2 || (mod & ~(is_float ? allowed_float : allowed_int)))
+		if (info->field < ISA_FIELD_SRC0 || info->field > ISA_FIELD_SRC2 || (mod & ~(is_float ? allowed_float : allowed_int)) ||
+		    ((mod & ISA_SEXT) && f->width[info->field] == 0))	/* a constant needs no extension */
 			return -EINVAL;
 		n = info->field - ISA_FIELD_SRC0;
 		mods |= (mod & ISA_NEG ? 1u << n : 0) | (mod & ISA_ABS ? 8u << n : 0) | (mod & ISA_SEXT ? 64u << n : 0);
@@ -95,9 +96,8 @@ static bool mask_operand_is_vcc(const struct isa_fields *f)
 static bool fits_e32(const struct isa_fields *f)
 {
 	const struct isa_inst *inst = f->inst;
-	unsigned mods = f->mod[ISA_FIELD_SRC0] | f->mod[ISA_FIELD_SRC1] | f->mod[ISA_FIELD_VDST];
 
-	if (mods || (inst->flags & ISA_CLAMP) || inst->omod || inst->op_sel)
+	if (f->any_mod || (inst->flags & ISA_CLAMP) || inst->omod || inst->op_sel)
 		return false;
 	if (isa_has(f, ISA_FIELD_SRC1) && f->code[ISA_FIELD_SRC1] < ISA_VGPR0)
 		return false;
@@ -184,7 +184,7 @@ int isa_encode_vop3p(const struct isa_fields *f, uint32_t *w)
 	unsigned sources = 0, negatable, op_sel_hi, neg_lo = inst->neg_lo, neg_hi = inst->neg_hi, mods;
 	int r;
 
-	if ((inst->flags & ~(unsigned)ISA_CLAMP) || !constant_bus_fits(f))
+	if (inst->form > ISA_FORM_SHORT || (inst->flags & ~(unsigned)ISA_CLAMP) || !constant_bus_fits(f))
 		return -EINVAL;
 	for (size_t i = 0; i < sizeof(vector_sources); i++)
 		sources |= isa_has(f, vector_sources[i]) ? 1u << i : 0;
@@ -192,7 +192,7 @@ int isa_encode_vop3p(const struct isa_fields *f, uint32_t *w)
 	r = source_modifiers(f, mix ? ISA_NEG | ISA_ABS : 0, 0, &mods);
 	if (r < 0)
 		return r;
-	if (f->literal || (inst->op_sel & ~(sel ? sources : 0)) || ((neg_lo | neg_hi) & ~negatable))
+	if (f->literal || (inst->op_sel & ~(sel ? sources : 0)) || ((neg_lo | neg_hi) & ~negatable) || (inst->op_sel_hi && !sel))
 		return -EINVAL;
 	if (inst->omod || inst->cbsz || inst->abid || inst->blgp || ((inst->flags & ISA_CLAMP) && !isa_has_trait(f, ISA_TRAIT_CLAMP)))
 		return -EINVAL;
@@ -223,7 +223,7 @@ int isa_encode_mai(const struct isa_fields *f, uint32_t *w)
 	bool sparse = f->width[ISA_FIELD_SRC2] == 1 && f->row->info.operand[0].role == ISA_ROLE_DST_SRC;
 	unsigned top = isa_has_trait(f, ISA_TRAIT_NEG) ? inst->neg_lo : inst->blgp;
 
-	if (inst->flags || inst->omod || inst->op_sel || inst->op_sel_hi || inst->neg_hi || inst->cbsz > 7 || inst->abid > 15)
+	if (f->any_mod || inst->form > ISA_FORM_SHORT || inst->flags || inst->omod || inst->op_sel || inst->op_sel_hi || inst->neg_hi || inst->cbsz > 7 || inst->abid > 15)
 		return -EINVAL;
 	if (top > (sparse ? 0 : 7) || (inst->blgp && top != inst->blgp) || (inst->neg_lo && top != inst->neg_lo))
 		return -EINVAL;
@@ -232,10 +232,6 @@ int isa_encode_mai(const struct isa_fields *f, uint32_t *w)
 	/* C takes inline constants only */
 	if (src2 < ISA_INT0 || (src2 > 208 && src2 < ISA_HALF) || (src2 > 248 && src2 < ISA_VGPR0))
 		return -EINVAL;
-	for (unsigned i = 0; i < inst->n_operands; i++) {
-		if (inst->operand[i].mod)
-			return -EINVAL;
-	}
 	w[0] = 0x1a7u << 23 | (uint32_t)f->row->opcode << 16 | (isa_is_agpr(vdst) ? 1u << 15 : 0);
 	w[0] |= (uint32_t)inst->abid << 11 | (uint32_t)inst->cbsz << 8 | (vdst & 0xff);
 	w[1] = (uint32_t)top << 29 | (isa_is_agpr(f->code[ISA_FIELD_SRC1]) ? 1u << 28 : 0) | (isa_is_agpr(f->code[ISA_FIELD_SRC0]) ? 1u << 27 : 0);
@@ -256,14 +252,15 @@ static int encode_sdwa(const struct isa_fields *f, uint32_t *w)
 {
 	const struct isa_inst *inst = f->inst;
 	bool vopc = f->row->format == ISA_FORMAT_VOPC, two = isa_has(f, ISA_FIELD_SRC1);
+	bool source_only = isa_has_trait(f, ISA_TRAIT_SRCSEL);
 	bool omod = isa_has_trait(f, ISA_TRAIT_OMOD) && is_float_type(f->row->info.operand[0].type);
 	unsigned mods;
 	int r;
 
-	r = source_modifiers(f, f->row->info.operand[0].type == ISA_TYPE_PKF16 ? 0 : ISA_NEG | ISA_ABS, ISA_SEXT, &mods);
+	r = source_modifiers(f, f->row->info.operand[0].type == ISA_TYPE_PKF16 ? 0 : ISA_NEG | ISA_ABS, source_only ? 0 : ISA_SEXT, &mods);
 	if (r < 0)
 		return r;
-	if (!isa_has_trait(f, ISA_TRAIT_SDWA) || f->literal || inst->op_sel || inst->src0_sel > 6 || inst->src1_sel > (two ? 6 : 0))
+	if (!isa_has_trait(f, ISA_TRAIT_SDWA) || f->literal || inst->op_sel || inst->src0_sel > 6 || (two && inst->src1_sel > 6))
 		return -EINVAL;
 	if (inst->omod > (omod ? 3 : 0) || !mask_operand_is_vcc(f))
 		return -EINVAL;
@@ -274,11 +271,11 @@ static int encode_sdwa(const struct isa_fields *f, uint32_t *w)
 	if (vopc) {
 		unsigned sdst = f->code[ISA_FIELD_VDST];
 
-		if ((inst->flags & ISA_CLAMP) || inst->dst_sel || inst->dst_unused)
+		if (inst->flags & ISA_CLAMP)
 			return -EINVAL;
 		w[1] |= sdst == ISA_VCC ? 0 : 1u << 15 | sdst << 8;
 	} else {
-		if (inst->dst_sel > 6 || inst->dst_unused > 2)
+		if (inst->dst_sel > 6 || inst->dst_unused > 2 || (source_only && (inst->dst_sel != 6 || inst->dst_unused)))
 			return -EINVAL;
 		w[1] |= (uint32_t)inst->omod << 14 | (inst->flags & ISA_CLAMP ? 1u << 13 : 0) | inst->dst_unused << 11 | inst->dst_sel << 8;
 	}

@@ -13,6 +13,7 @@ struct isa_fields {
 	uint8_t mod[ISA_FIELD_COUNT];
 	uint8_t width[ISA_FIELD_COUNT];
 	uint32_t present;	/* bit per enum isa_field */
+	uint8_t any_mod;	/* of all operands together */
 	bool literal;		/* a dword follows */
 };
 

@@ -306,7 +306,7 @@ static void put_sdwa_modifiers(struct out *out, const struct isa_row *row, const
 	static const char *const unused[4] = { "UNUSED_PAD", "UNUSED_SEXT", "UNUSED_PRESERVE", "?" };
 
 	put_clamp_omod(out, inst);
-	if (row->format != ISA_FORMAT_VOPC)
+	if (row->format != ISA_FORMAT_VOPC && !(row->traits & ISA_TRAIT_SRCSEL))
 		put(out, " dst_sel:%s dst_unused:%s", sel[inst->dst_sel & 7], unused[inst->dst_unused & 3]);
 	put(out, " src0_sel:%s", sel[inst->src0_sel & 7]);
 	if (count_sources(row) > 1)

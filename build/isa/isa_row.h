@@ -38,6 +38,7 @@ enum {				/* isa_row.traits */
 	ISA_TRAIT_OFFSET2 = 1 << 16,	/* DS: two 8-bit offsets */
 	ISA_TRAIT_SWIZZLE = 1 << 17,	/* DS: the offset is a swizzle pattern */
 	ISA_TRAIT_GDS_ONLY = 1 << 18,
+	ISA_TRAIT_SRCSEL = 1 << 20,	/* SDWA selects in the source only */
 	ISA_TRAIT_RTN_VGPR = 1 << 19,	/* atomics whose returning form takes no AccVGPR (so says llvm-mc) */
 };
 
