@@ -154,6 +154,44 @@ static bool derive_mi_tiles(struct deriving *deriving)
 	return true;
 }
 
+/*
+ * The form with nine numbers that tuning and hand-written kernels use (MatrixInstructionToMIParameters): M, N, K, B, BM, waves' tiles
+ * and waves. It replaces MIBlock, MIWaveGroup, MIWaveTile and WorkGroup.
+ */
+static bool expand_mi(struct deriving *deriving, struct arena *arena)
+{
+	struct logic_value *v = deriving->solution->value;
+	int wavefront = get(deriving, P_WavefrontSize);
+
+	if (!check_list(deriving, P_MatrixInstruction, 9, 256) || !check_list(deriving, P_WorkGroup, 3, 1024))
+		return false;
+	const int32_t *mi = v[P_MatrixInstruction].items;
+	int waves = mi[7] * mi[8], rows = mi[4] * mi[0] * mi[7], bm = MIN(rows / mi[0], mi[3]), group = MIN(rows / mi[0] / bm, waves);
+	const struct {
+		enum parameter parameter;
+		uint8_t n;
+		int32_t items[6];
+	} lists[] = {
+		{ P_MatrixInstruction, 4, { mi[0], mi[1], mi[2], mi[3] } },
+		{ P_MIBlock, 6, { mi[0], mi[1], mi[2], mi[3], bm, mi[3] / bm } },
+		{ P_MIWaveGroup, 2, { group, waves / group } },
+		{ P_MIWaveTile, 2, { mi[5], mi[6] } },
+		{ P_WorkGroup, 3, { rows, waves * wavefront / rows, v[P_WorkGroup].items[2] } },
+		{ P_ThreadTile, 2, { 1, 1 } },
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
+		int32_t *items = arena_new(arena, int32_t, lists[i].n);
+		if (!items) {
+			deriving->failure = -ENOMEM;
+			return false;
+		}
+		memcpy(items, lists[i].items, lists[i].n * sizeof(*items));
+		v[lists[i].parameter] = (struct logic_value){ .type = LOGIC_LIST, .n = lists[i].n, .items = items };
+	}
+	set(deriving, P_MIInputPerThread, mi[0] * mi[2] * mi[3] / wavefront);
+	return true;
+}
+
 static bool derive_tiles(struct deriving *deriving)
 {
 	struct solution *solution = deriving->solution;
@@ -458,7 +496,11 @@ int solution_derive(struct arena *arena, const char *arch, const struct logic_pr
 	for (size_t i = 0; i < ARRAY_SIZE(archs); i++)
 		if (strcmp(archs[i].arch, arch) == 0)
 			deriving.arch = &archs[i];
-	if (!check_ranges(&deriving) || !derive_tiles(&deriving))
+	if (!check_ranges(&deriving))
+		return deriving.failure;
+	if (solution->value[P_MatrixInstruction].n == 9 && !expand_mi(&deriving, arena))
+		return deriving.failure;
+	if (!derive_tiles(&deriving))
 		return deriving.failure;
 	derive_global_split(&deriving);
 	derive_cache_policy(&deriving);
@@ -483,96 +525,4 @@ int solution_derive(struct arena *arena, const char *arch, const struct logic_pr
 	if (get(&deriving, P_PreloadKernArgs) && !deriving.arch->preload)
 		set(&deriving, P_PreloadKernArgs, 0);
 	return deriving.failure;
-}
-
-int solution_check(const struct yaml_node *map, const struct solution *solution, struct error *error)
-{
-	const struct {
-		const char *key;
-		int derived;
-	} copies[] = {
-		{ "MacroTile0", solution->macro_tile[0] },
-		{ "MacroTile1", solution->macro_tile[1] },
-		{ "NumThreads", solution->num_threads },
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(copies); i++) {
-		const struct yaml_node *node = yaml_get(map, copies[i].key);
-		struct yaml_value value = node ? yaml_scalar(node) : (struct yaml_value){ 0 };
-		if (node && (value.type != YAML_INT || value.integer != copies[i].derived))
-			return error_set(error, -EINVAL, "%s is '%.100s' but the other parameters give %d", copies[i].key,
-					 yaml_describe(node), copies[i].derived);
-	}
-	return 0;
-}
-
-int solution_to_gemm(const struct logic_problem *problem, const struct solution *solution, struct gemm_params *ret_params,
-		     struct error *error)
-{
-	const struct logic_value *v = solution->value;
-	struct gemm_params params = {
-		.depth_u = number_of(solution, P_DepthU),
-		.num_threads = solution->num_threads,
-		.local_split_u = solution->local_split_u,
-		.global_split_u = number_of(solution, P_GlobalSplitU),
-		.gsu_single_kernel = solution->global_accumulation == 3,
-		.prefetch_global_read = number_of(solution, P_PrefetchGlobalRead),
-		.prefetch_local_read = number_of(solution, P_PrefetchLocalRead),
-		.one_lds_buffer = number_of(solution, P_1LDSBuffer),
-		.transpose_lds = number_of(solution, P_TransposeLDS),
-		.local_read_vector_width = number_of(solution, P_LocalReadVectorWidth),
-		.store_vector_width = number_of(solution, P_StoreVectorWidth),
-		.source_swap = number_of(solution, P_SourceSwap),
-		.assert_summation_multiple = number_of(solution, P_AssertSummationElementMultiple),
-		.num_elements_per_batch_store = number_of(solution, P_NumElementsPerBatchStore),
-		.cluster_local_read = number_of(solution, P_ClusterLocalRead),
-		.convert_after_ds = number_of(solution, P_ConvertAfterDS),
-		.inner_unroll = number_of(solution, P_InnerUnroll),
-		.expand_pointer_swap = number_of(solution, P_ExpandPointerSwap),
-		.direct_to_lds = number_of(solution, P_DirectToLds),
-		.stream_k = number_of(solution, P_StreamK),
-		.mi_arch_vgpr = number_of(solution, P_MIArchVgpr),
-		.custom_kernel = v[P_CustomKernelName].string,
-	};
-	_Static_assert(P_LdsPadB == P_LdsPadA + 1 && P_LdsBlockSizePerPadB == P_LdsBlockSizePerPadA + 1 &&
-		       P_GlobalReadVectorWidthB == P_GlobalReadVectorWidthA + 1 && P_NumLoadsCoalescedB == P_NumLoadsCoalescedA + 1 &&
-		       P_WaveSeparateGlobalReadB == P_WaveSeparateGlobalReadA + 1 && P_VectorWidthB == P_VectorWidthA + 1 &&
-		       P_AssertFree1ElementMultiple == P_AssertFree0ElementMultiple + 1 && P_DirectToVgprB == P_DirectToVgprA + 1 &&
-		       P_NonTemporalD == P_NonTemporalA + 3, "");
-	/* pairs of parameters for the two tensors follow each other in the table: A, then B */
-	for (int i = 0; i < 2; i++) {
-		params.macro_tile[i] = solution->macro_tile[i];
-		params.lds_pad[i] = number_of(solution, P_LdsPadA + i);
-		params.lds_block_size_per_pad[i] = number_of(solution, P_LdsBlockSizePerPadA + i);
-		params.global_read_vector_width[i] = number_of(solution, P_GlobalReadVectorWidthA + i);
-		params.num_loads_coalesced[i] = number_of(solution, P_NumLoadsCoalescedA + i);
-		params.wave_separate_global_read[i] = number_of(solution, P_WaveSeparateGlobalReadA + i);
-		params.vector_width[i] = number_of(solution, P_VectorWidthA + i);
-		params.assert_free_multiple[i] = number_of(solution, P_AssertFree0ElementMultiple + i);
-		params.direct_to_vgpr[i] = number_of(solution, P_DirectToVgprA + i);
-		params.mi_wave_group[i] = solution->mi ? v[P_MIWaveGroup].items[i] : 0;
-		params.mi_wave_tile[i] = solution->mi ? v[P_MIWaveTile].items[i] : 0;
-	}
-	for (int i = 0; i < 4; i++) {
-		params.mi[i] = solution->mi_block[i];
-		params.non_temporal[i] = number_of(solution, P_NonTemporalA + i);
-	}
-	int r = logic_problem_to_gemm(problem, &params.problem, error);
-	/* the types may be beyond the generator, but the rest is still worth showing */
-	*ret_params = params;
-	if (r < 0)
-		return r;
-	if (!solution->mi)
-		return error_set(error, -EOPNOTSUPP, "no matrix instruction");
-	if (solution->mi_block[4] != 1 || solution->mi_block[5] != 1)
-		return error_set(error, -EOPNOTSUPP, "MatrixInstruction of %d blocks", solution->mi_block[3]);
-	if (number_of(solution, P_WavefrontSize) != 64)
-		return error_set(error, -EOPNOTSUPP, "WavefrontSize %d", number_of(solution, P_WavefrontSize));
-	if (strcmp(v[P_KernelLanguage].string, "Assembly") != 0)
-		return error_set(error, -EOPNOTSUPP, "KernelLanguage %.32s", v[P_KernelLanguage].string);
-	if (!number_of(solution, P_ActivationFused))
-		return error_set(error, -EOPNOTSUPP, "ActivationFused false");
-	if (number_of(solution, P_WorkGroupReduction))
-		return error_set(error, -EOPNOTSUPP, "WorkGroupReduction");
-	return 0;
 }

@@ -89,6 +89,12 @@ int logic_document_solution(struct arena *arena, const struct logic_document *do
 	int r = solution_read(arena, &document->yaml, node, solution, error);
 	if (r == -ENOMEM)
 		return r;
+	if (is_custom(solution) && document->custom_kernels) {
+		int custom = solution_read_custom(arena, document->custom_kernels, solution, r < 0 ? &ignored : error);
+		if (custom == -ENOMEM)
+			return custom;
+		r = r < 0 || custom == 0 ? r : -EINVAL;
+	}
 	int problem = check_problem(arena, document, node, is_custom(solution), r < 0 ? &ignored : error);
 	if (problem == -ENOMEM)
 		return problem;

@@ -45,6 +45,7 @@ struct logic_document {
 	struct logic_problem problem;	/* normalised */
 	const struct yaml_node *solutions;
 	enum library_kind kind;
+	const char *custom_kernels;	/* folder with sources of hand-written kernels, or NULL */
 };
 
 /* Parses a whole file and checks its entries. Strings of the problem are copied to `arena`. */

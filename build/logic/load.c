@@ -287,6 +287,7 @@ static int load_file(struct loading *loading, const struct logic_file *file)
 	_cleanup_(logic_document_release) struct logic_document document = { 0 };
 	size_t first = library->n_solutions;
 
+	document.custom_kernels = loading->options->custom_kernels;
 	int r = logic_document_read(&library->arena, file, &document, loading->error);
 	if (r == 0)
 		r = check_base(loading, &document);

@@ -90,6 +90,9 @@ struct logic_options {
 	logic_filter filter;
 	void *userdata;
 	const struct logic_naming *naming;	/* for LOGIC_NAMES_TENSILE; NULL: made for this one call from all files of the arch */
+	/* Folder with sources <name>.s of hand-written kernels (hipBLASLt: tensilelite/Tensile/CustomKernels). They say which arguments such
+	 * a kernel takes, which the .dat passes on to the host. NULL: the logic's word is taken. */
+	const char *custom_kernels;
 };
 
 int logic_load(const struct logic_catalog *catalog, const struct logic_base *base, const struct logic_options *options,

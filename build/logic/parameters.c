@@ -157,12 +157,12 @@ static void set_defaults(struct solution *solution)
 	solution->user_gsu = solution->custom_wgm = solution->custom_stagger_u = solution->universal_args = LOGIC_BOOL(1);
 }
 
-int solution_read(struct arena *arena, const struct yaml *yaml, const struct yaml_node *map, struct solution *solution, struct error *error)
+/* Overlays what a map says. What is wrong with one key must not hide the others: the first complaint is kept, the rest is read. */
+static int read_keys(struct arena *arena, const struct yaml *yaml, const struct yaml_node *map, struct solution *solution,
+		     struct error *error)
 {
 	int failure = 0;
 
-	set_defaults(solution);
-	/* what is wrong with one key must not hide the others: the first complaint is kept, the rest is read all the same */
 	for (const struct yaml_node *node = map->first; node; node = node->next) {
 		const struct parameter_key *key = parameter_find(node->key->text);
 		struct error *first = failure ? NULL : error;
@@ -179,4 +179,56 @@ int solution_read(struct arena *arena, const struct yaml *yaml, const struct yam
 		failure = failure ? failure : r;
 	}
 	return failure;
+}
+
+int solution_read(struct arena *arena, const struct yaml *yaml, const struct yaml_node *map, struct solution *solution, struct error *error)
+{
+	set_defaults(solution);
+	return read_keys(arena, yaml, map, solution, error);
+}
+
+/* The YAML document in an assembly file stands between lines of "---" and "...". */
+static int read_metadata(FILE *file, struct buffer *ret_text)
+{
+	_cleanup_free_ char *line = NULL;
+	size_t allocated = 0;
+	bool inside = false;
+	ssize_t length;
+
+	while ((length = getline(&line, &allocated, file)) >= 0) {
+		bool begin = strcmp(line, "---\n") == 0, end = strcmp(line, "...\n") == 0;
+		inside = begin || (inside && !end);
+		if (inside && !begin)
+			buffer_append(ret_text, line, (size_t)length);
+		else	/* line numbers in messages stay those of the file */
+			buffer_append_string(ret_text, "\n");
+	}
+	return ferror(file) ? -EIO : ret_text->failed ? -ENOMEM : 0;
+}
+
+int solution_read_custom(struct arena *arena, const char *folder, struct solution *solution, struct error *error)
+{
+	const char *name = solution->value[P_CustomKernelName].string;
+	_cleanup_(buffer_release) struct buffer text = { 0 };
+	_cleanup_yaml_ struct yaml yaml = { 0 };
+
+	if (strchr(name, '/'))
+		return error_set(error, -EINVAL, "'%.200s' is no name of a hand-written kernel", name);
+	const char *path = arena_printf(arena, "%s/%s.s", folder, name);
+	if (!path)
+		return -ENOMEM;
+	FILE *file = fopen(path, "re");
+	if (!file)
+		return error_set(error, -errno, "cannot open '%s': %s", path, strerror(errno));
+	int r = read_metadata(file, &text);
+	fclose(file);
+	if (r < 0)
+		return error_set(error, r, "cannot read '%s': %s", path, strerror(-r));
+	r = yaml_parse(&yaml, path, text.data, text.size, YAML_WHOLE, error);
+	if (r < 0)
+		return r;
+	const struct yaml_node *config = yaml_get(yaml.root, "custom.config");
+	if (!config || config->kind != YAML_MAP || !yaml_get(config, "InternalSupportParams"))
+		return error_set(error, -EINVAL, "'%s': no custom.config with InternalSupportParams", path);
+	return read_keys(arena, &yaml, config, solution, error);
 }

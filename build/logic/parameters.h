@@ -62,6 +62,10 @@ struct solution {
 int solution_read(struct arena *arena, const struct yaml *yaml, const struct yaml_node *map, struct solution *solution,
 		  struct error *error);
 
+/* Replaces parameters of a hand-written kernel by those that its source in `folder` gives under custom.config, which is what the kernel
+ * really is and supports; the logic's are those it was tuned under. -ENOENT without such a source, -EINVAL for a bad one. */
+int solution_read_custom(struct arena *arena, const char *folder, struct solution *solution, struct error *error);
+
 /* Corrects and completes what solution_read() left: see derive.c. -EINVAL, with a reason of a few words, when parameters contradict
  * each other. The solution is complete enough for names and the .dat also then. */
 int solution_derive(struct arena *arena, const char *arch, const struct logic_problem *problem, struct solution *solution,

@@ -95,6 +95,25 @@ static int fail_at(struct reading *reading, const yaml_mark_t *mark, const char 
 			 words);
 }
 
+/* The line of a byte, from 1. Only on the way out, so reading again does not matter. */
+static size_t line_of_byte(const struct reading *reading, size_t offset)
+{
+	size_t line = 1, at = 0;
+	uint8_t chunk[16384];
+
+	while (at < offset) {
+		size_t wanted = MIN(sizeof(chunk), offset - at);
+		const uint8_t *bytes = reading->fd >= 0 ? chunk : reading->bytes + at;
+		ssize_t n = reading->fd >= 0 ? pread(reading->fd, chunk, wanted, (off_t)at) : (ssize_t)MIN(wanted, reading->size - at);
+		if (n <= 0)
+			break;
+		for (ssize_t i = 0; i < n; i++)
+			line += bytes[i] == '\n';
+		at += (size_t)n;
+	}
+	return line;
+}
+
 static int parser_failure(struct reading *reading)
 {
 	const yaml_parser_t *parser = &reading->parser;
@@ -106,9 +125,13 @@ static int parser_failure(struct reading *reading)
 		return error_set(reading->error, reading->failure, "cannot read '%s': %s", reading->yaml->path, strerror(-reading->failure));
 	if (parser->error == YAML_MEMORY_ERROR)
 		return -ENOMEM;
-	if (parser->error == YAML_READER_ERROR)	/* the reader knows the byte, not the line */
-		return error_set(reading->error, -EINVAL, "'%s': line %zu, byte %zu: %s (0x%02x)", reading->yaml->path,
-				 parser->mark.line + 1, parser->problem_offset, parser->problem, (unsigned)parser->problem_value);
+	if (parser->error == YAML_READER_ERROR)	/* libyaml's reader knows the byte, not the line */
+		return error_set(reading->error, -EINVAL, "'%s': line %zu, byte %zu of the file: %s (0x%02x)", reading->yaml->path,
+				 line_of_byte(reading, parser->problem_offset), parser->problem_offset, parser->problem,
+				 (unsigned)parser->problem_value);
+	if (parser->context)	/* "while parsing a flow sequence" */
+		return fail_at(reading, &parser->problem_mark, "%s %s that begins in line %zu", parser->problem, parser->context,
+			       parser->context_mark.line + 1);
 	return fail_at(reading, &parser->problem_mark, "%s", parser->problem ? parser->problem : "not YAML");
 }
 
