@@ -3,7 +3,7 @@
  * Wait states: where s_nop is needed.
  *
  * Some results of gfx942 are not interlocked: for a number of wait states after the producer, a consumer sees the old value. An
- * instruction is one wait state, s_nop N is N + 1. Which pairs, and how many states, is the table in hazard.c; every row cites its
+ * instruction is one wait state, s_nop N is N + 1. Which pairs, and how many states, is the table in hazard_rules.inc; every row cites its
  * source: the function of LLVM's GCNHazardRecognizer.cpp that has the number (the only public source for most of MFMA on gfx940), and
  * the CDNA3 ISA document, section 4.5 "Manually inserted wait states (NOPs)", where that has it, too.
  *
