@@ -51,9 +51,15 @@ struct hazard_analysis {
 	void *userdata;
 };
 
-static void check_against(const struct producer_entry *entry, const struct facts *consumer, struct hazard_finding *finding)
+static void check_against(const struct facts_tables *tables, const struct producer_entry *entry, const struct facts *consumer,
+			  struct hazard_finding *finding)
 {
-	for (uint64_t set = entry->facts.produces & consumer->consumes; set; set &= set - 1) {
+	uint64_t set = entry->facts.produces & consumer->consumes;
+
+	/* Most instructions that could collide have nothing to do with each other. */
+	if ((set & tables->by_write) && !facts_write_any(&entry->facts.access, &consumer->access))
+		set &= ~tables->by_write;
+	for (; set; set &= set - 1) {
 		const struct rule *rule = &facts_rules[__builtin_ctzll(set)];
 		uint32_t states = facts_states(rule, &entry->facts);
 
@@ -127,12 +133,6 @@ static uint32_t wait_states_of(const struct facts *facts)
 	return facts->info->kind == ISA_KIND_NOP ? (facts->inst->literal & HAZARD_MAX_NOP) + 1 : 1;
 }
 
-static void report(struct hazard_analysis *analysis, const struct hazard_finding *finding)
-{
-	if (analysis->found)
-		analysis->found(analysis->userdata, finding);
-}
-
 static void check_unknown(const struct hazard_analysis *analysis, uint32_t index, struct hazard_finding *finding)
 {
 	if (analysis->unknown <= finding->missing)
@@ -196,12 +196,12 @@ static void step(struct hazard_analysis *analysis, uint32_t index)
 	facts_get(&analysis->tables, &analysis->flow->insts[index], facts);
 	if (facts->consumes) {
 		for (uint32_t i = 0; i < analysis->n_window; i++)
-			check_against(&analysis->entries[analysis->window[i]], facts, &finding);
+			check_against(&analysis->tables, &analysis->entries[analysis->window[i]], facts, &finding);
 		check_unknown(analysis, index, &finding);
 	}
 	check_clause(analysis, facts, index, &finding);
-	if (finding.missing)
-		report(analysis, &finding);
+	if (finding.missing && analysis->found)
+		analysis->found(analysis->userdata, &finding);
 	advance(analysis, finding.missing + wait_states_of(facts));
 	remember(analysis, index, 0);
 }
@@ -233,11 +233,21 @@ static void leave_block(const struct hazard_analysis *analysis, struct hazard_st
 static void transfer(void *context, const struct flow_block *block, void *state)
 {
 	struct hazard_analysis *analysis = context;
+	uint32_t begin = block->begin;
 
 	if (block->begin == block->end)
 		return;		/* where returns meet: nothing happens there */
 	enter_block(analysis, state);
-	for (uint32_t i = block->begin; i < block->end; i++)
+	/*
+	 * What leaves a block happened in its last OLDEST instructions, and how many wait states are put between those depends on OLDEST
+	 * more. While solving, a long block need not be read from its beginning.
+	 */
+	if (!analysis->found && block->end - begin > 2 * OLDEST) {
+		begin = block->end - 2 * OLDEST;
+		analysis->n_window = 0;
+		analysis->unknown = 0;
+	}
+	for (uint32_t i = begin; i < block->end; i++)
 		step(analysis, i);
 	leave_block(analysis, state);
 }

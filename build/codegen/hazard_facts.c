@@ -220,9 +220,9 @@ void facts_get(const struct facts_tables *tables, const struct isa_inst *inst, s
 
 /* ---- the rules that matter ------------------------------------------------------------------------------------------- */
 
-uint32_t facts_states(const struct rule *rule, const struct facts *producer)
+static bool is_by_write(unsigned relation)
 {
-	return (uint32_t)(rule->states + (rule->passes ? producer->info->mfma_passes : 0));
+	return relation != ANYHOW && relation != C_WRITE && relation != DATA_WRITE && relation != SAME_HWREG;
 }
 
 static unsigned consumers_in(const struct flow *flow, const struct classes *classes)
@@ -263,6 +263,7 @@ void facts_init(struct facts_tables *tables, const struct flow *flow)
 			continue;
 		tables->by_producer[rule->producer] |= UINT64_C(1) << i;
 		tables->by_consumer[rule->consumer] |= UINT64_C(1) << i;
+		tables->by_write |= is_by_write(rule->relation) ? UINT64_C(1) << i : 0;
 		if (!rule->passes)
 			tables->lifetimes[rule->producer] = MAX(tables->lifetimes[rule->producer], (uint32_t)rule->states);
 	}
@@ -286,6 +287,11 @@ static bool any_overlap(const struct access_range *a, unsigned n_a, const struct
 bool facts_write_read(const struct access *a, const struct access *b)
 {
 	return any_overlap(a->writes, a->n_writes, b->reads, b->n_reads);
+}
+
+bool facts_write_any(const struct access *a, const struct access *b)
+{
+	return any_overlap(a->writes, a->n_writes, b->reads, b->n_reads) || any_overlap(a->writes, a->n_writes, b->writes, b->n_writes);
 }
 
 static bool write_read(const struct facts *producer, const struct facts *consumer)
@@ -371,7 +377,7 @@ bool facts_meet(const struct rule *rule, const struct facts *producer, const str
 	case WRITE_WRITE:
 		return write_write(producer, consumer);
 	case WRITE_ANY:
-		return write_read(producer, consumer) || write_write(producer, consumer);
+		return facts_write_any(&producer->access, &consumer->access);
 	case WRITE_LANE_SELECT:
 		return writes_range(producer, range_of(&consumer->inst->operand[2]));
 	case WRITE_AB:

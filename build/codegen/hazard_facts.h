@@ -85,6 +85,7 @@ struct facts_tables {
 	const struct isa *isa;
 	uint64_t by_producer[FACTS_CLASSES], by_consumer[FACTS_CLASSES];
 	uint32_t lifetimes[FACTS_CLASSES];	/* of producers, without the rules that ask for passes */
+	uint64_t by_write;	/* rules that cannot apply unless the consumer touches what the producer writes */
 	struct facts_of_op ops[ISA_OP_COUNT];
 };
 
@@ -101,7 +102,13 @@ void facts_init(struct facts_tables *tables, const struct flow *flow);
 void facts_get(const struct facts_tables *tables, const struct isa_inst *inst, struct facts *ret_facts);
 
 /* Wait states that a rule wants between this producer and any consumer. */
-uint32_t facts_states(const struct rule *rule, const struct facts *producer);
+static inline uint32_t facts_states(const struct rule *rule, const struct facts *producer)
+{
+	return (uint32_t)(rule->states + (rule->passes ? producer->info->mfma_passes : 0));
+}
+
+/* Does `b` touch any register that `a` writes? */
+bool facts_write_any(const struct access *a, const struct access *b);
 
 /* Do the registers of the two meet as the rule says? */
 bool facts_meet(const struct rule *rule, const struct facts *producer, const struct facts *consumer);

@@ -27,8 +27,12 @@ struct counter {
 	uint32_t issued, done;
 	uint32_t last_flat;	/* number of the last flat operation, 0 for none */
 	uint32_t last_lds;	/* ... of the last LDS access (lgkmcnt), or load to LDS (vmcnt) */
+	uint32_t touched;	/* sets of REG_SET registers, as bits, that may have an outstanding one among them */
 	uint32_t reg[ACCESS_REGISTERS];
 };
+
+enum { REG_SET = 32 };
+_Static_assert(ACCESS_REGISTERS / REG_SET <= 32, "one bit a set");
 
 struct wait_state {
 	uint32_t kinds;		/* EVENT_* outstanding on lgkmcnt */
@@ -41,6 +45,13 @@ struct wait_analysis {
 	void (*found)(void *userdata, const struct wait_finding *finding);	/* NULL while solving */
 	void *userdata;
 };
+
+static uint32_t sets_of(const struct access_range *range)
+{
+	unsigned first = range->first / REG_SET, last = (range->first + range->count - 1u) / REG_SET;
+
+	return (uint32_t)((UINT64_C(2) << last) - (UINT64_C(1) << first));
+}
 
 static bool is_outstanding(const struct counter *counter, uint32_t number)
 {
@@ -102,6 +113,7 @@ static void apply_wait(struct wait_state *state, unsigned which, unsigned count)
 		return;
 	if (count == 0) {
 		counter->done = counter->issued;
+		counter->touched = 0;
 		if (which == WAIT_LGKM)
 			state->kinds = 0;
 	} else if (!is_out_of_order(state, which)) {
@@ -137,6 +149,8 @@ static void need(const struct wait_state *state, struct wait_finding *finding, u
 static void need_registers(const struct wait_state *state, struct wait_finding *finding, unsigned which,
 			   const struct access_range *range, unsigned reason)
 {
+	if (!(state->counter[which].touched & sets_of(range)))
+		return;
 	for (unsigned reg = range->first; reg < range->first + range->count; reg++)
 		need(state, finding, which, state->counter[which].reg[reg], reason, reg);
 }
@@ -185,6 +199,7 @@ static void issue(struct wait_state *state, unsigned which, const struct access 
 		counter->last_lds = counter->issued;
 	for (unsigned i = 0; i < access->n_writes; i++) {
 		const struct access_range *range = &access->writes[i];
+		counter->touched |= sets_of(range);
 		for (unsigned reg = range->first; reg < range->first + range->count; reg++)
 			counter->reg[reg] = counter->issued;
 	}
@@ -273,6 +288,7 @@ static bool join_counter(struct counter *into, const struct counter *from)
 #undef JOIN
 	into->issued = outstanding;
 	into->done = 0;
+	into->touched |= from->touched;
 	return changed;
 }
 
