@@ -110,8 +110,8 @@ static void check_file(const char *folder, const char *base, const struct buffer
 }
 
 /*
- * Stand-ins for the sources of the hand-written kernels in the peer's list: what they support is all that reaches the .dat. GroupedGemm
- * ones support nothing, of the others some take StaggerU from the host.
+ * Stand-ins for the sources of the hand-written kernels in the peer's list, with what of them reaches the .dat: GroupedGemm ones support
+ * nothing, of the others some take StaggerU from the host, and one asserts less than its solutions in the logic do.
  */
 static char *make_custom_kernels(const char *list)
 {
@@ -120,11 +120,12 @@ static char *make_custom_kernels(const char *list)
 
 	for (const char *at = list; (at = strstr(at, " Custom")); at++) {
 		snprintf(name, sizeof(name), "%.*s", (int)strcspn(at + 1, "\n"), at + 1);
-		bool grouped = strstr(name, "_GG_"), stagger = strstr(name, "Bias_AS_SAB_SAV_shortname") || strstr(name, "16x16x1_44_");
+		bool grouped = strstr(name, "_GG_"), any_k = strstr(name, "16x16x1_44_");
+		bool stagger = any_k || strstr(name, "Bias_AS_SAB_SAV_shortname");
 		snprintf(text, sizeof(text),
 			 "\ts_endpgm\n---\ncustom.config:\n  InternalSupportParams: {KernArgsVersion: 0, SupportUserGSU: %s, "
-			 "SupportCustomWGM: %s, SupportCustomStaggerU: %s, UseUniversalArgs: False}\namdhsa.version:\n  - 1\n  - 1\n...\n",
-			 words[!grouped], words[!grouped], words[stagger]);
+			 "SupportCustomWGM: %s, SupportCustomStaggerU: %s, UseUniversalArgs: False}\n%samdhsa.version:\n  - 1\n  - 1\n...\n",
+			 words[!grouped], words[!grouped], words[stagger], any_k ? "  AssertSummationElementMultiple: 1\n" : "");
 		strcat(name, ".s");
 		write_file(folder, name, text, strlen(text));
 	}
