@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The commands of `tensilefs`. Each gets argv from its own name on and returns the exit status: 0, 1 when something failed, 2 when it was
+ * called wrongly. Only this layer prints: results to stdout, "tensilefs: ..." to stderr.
+ */
+#pragma once
+
+#include "base/error.h"
+#include "build/engine/engine.h"
+
+enum { EXIT_USAGE = 2 };
+
+int command_mount(int argc, char **argv);
+int command_mount_helper(int argc, char **argv);	/* as mount(8) calls mount.fuse.tensilefs */
+int command_build(int argc, char **argv);
+int command_ls(int argc, char **argv);
+int command_show(int argc, char **argv);
+int command_hash(int argc, char **argv);
+int command_asm(int argc, char **argv);
+int command_coverage(int argc, char **argv);
+int command_cache(int argc, char **argv);
+int command_caps(int argc, char **argv);
+
+/* ---- what commands share ---------------------------------------------------------------------------------------------- */
+
+PRINTF_LIKE(1, 2) void complain(const char *format, ...);
+
+/* Options; a command takes those in its mask, before, between and after its other arguments. */
+enum {
+	OPTION_ARCH = 1 << 0,		/* --arch A */
+	OPTION_JOBS = 1 << 1,		/* -j N, --jobs N */
+	OPTION_CACHE = 1 << 2,		/* --cache DIR, --no-cache, --cache-size BYTES */
+	OPTION_OUTPUT = 1 << 3,		/* --bundle, --names, --keep-all, --linker: what decides the bytes */
+	OPTION_METADATA = 1 << 4,	/* --metadata-only */
+	OPTION_JSON = 1 << 5,		/* --json */
+	OPTION_MOUNT = 1 << 6,		/* -f, -o */
+};
+
+struct options {
+	struct engine_options engine;
+	const char *arch;
+	bool no_cache, metadata_only, json, foreground;
+	struct buffer mount;		/* all -o, joined with commas and NUL-terminated; or empty */
+	char *default_cache;
+};
+
+void options_release(struct options *options);
+#define _cleanup_options_ _cleanup_(options_release)
+
+/*
+ * Parses options and moves the other arguments to the end, as getopt does: they are argv[optind] ... argv[argc - 1], and there are
+ * `least` to `most` of them. Complains and returns -EINVAL otherwise. Fills in the default cache, $XDG_CACHE_HOME/tensilefs or
+ * ~/.cache/tensilefs, with OPTION_CACHE.
+ */
+int options_parse(int argc, char **argv, unsigned accepted, int least, int most, const char *usage, struct options *ret_options);
+
+/* One setting by its long name, for -o too. -ENOENT: not a setting; -EINVAL: a value that is not possible (complained). */
+int options_set(struct options *options, const char *name, const char *value);
+
+/* An engine on the logic, with warnings and the faults of single files complained about. Returns how many faults in ret_faults. */
+int open_engine(const struct options *options, const char *logic, struct engine **ret_engine, size_t *ret_faults);
+DEFINE_CLEANUP(struct engine *, engine_unref)

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The same bytes without FUSE, and strict: every file that cannot be made is named, the others are written all the same, and the exit status
+ * is 1. A file appears under its name only when it is complete.
+ */
+#include "build/engine/cpus.h"
+#include "tools/command.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/stat.h>
+
+#define USAGE "build LOGIC OUT [--arch A] [-j N] [--bundle plain|compressed|none] [--names stable|tensile] [--metadata-only] [--keep-all]"
+
+struct build {
+	struct engine *engine;
+	const char *out;
+	struct engine_file **files;
+	size_t n_files;
+	bool progress;			/* stderr is a terminal */
+
+	pthread_mutex_t lock;		/* protects all below */
+	pthread_cond_t done_one;
+	size_t running, done, failed;
+};
+
+struct job {
+	struct build *build;
+	struct engine_file *file;
+};
+
+/* ---- writing ---------------------------------------------------------------------------------------------------------- */
+
+static int write_all(int fd, const uint8_t *data, size_t size)
+{
+	while (size) {
+		ssize_t n = write(fd, data, size);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		data += n;
+		size -= (size_t)n;
+	}
+	return 0;
+}
+
+/* Under another name first, then renamed: nobody finds half a file. */
+static int write_file(const char *path, const char *temporary, const struct artifact *artifact)
+{
+	int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
+	if (fd < 0)
+		return -errno;
+	int r = write_all(fd, artifact->data, artifact->size);
+	if (close(fd) < 0 && r == 0)
+		r = -errno;
+	if (r == 0 && rename(temporary, path) < 0)
+		r = -errno;
+	if (r < 0)
+		unlink(temporary);
+	return r;
+}
+
+static int save(const struct build *build, const struct engine_file *file, const struct artifact *artifact, struct error *error)
+{
+	const char *arch = engine_file_arch(file), *name = engine_file_name(file);
+	_cleanup_free_ char *path = NULL, *temporary = NULL;
+
+	if (asprintf(&path, "%s/%s/%s", build->out, arch, name) < 0) {
+		path = NULL;
+		return -ENOMEM;
+	}
+	if (asprintf(&temporary, "%s/%s/.%s.%d", build->out, arch, name, (int)getpid()) < 0) {
+		temporary = NULL;
+		return -ENOMEM;
+	}
+	int r = write_file(path, temporary, artifact);
+	return r < 0 ? error_set(error, r, "cannot write '%s': %s", path, strerror(-r)) : 0;
+}
+
+static int make_folder(const char *path)
+{
+	if (mkdir(path, 0777) == 0 || errno == EEXIST)
+		return 0;
+	int r = -errno;
+	complain("cannot make the folder '%s': %s", path, strerror(-r));
+	return r;
+}
+
+static int make_folders(const struct build *build)
+{
+	int r = make_folder(build->out);
+
+	for (size_t i = 0; r == 0 && i < build->n_files; i++) {
+		_cleanup_free_ char *path = NULL;
+		const char *arch = engine_file_arch(build->files[i]);
+		if (i && strcmp(arch, engine_file_arch(build->files[i - 1])) == 0)
+			continue;
+		if (asprintf(&path, "%s/%s", build->out, arch) < 0) {
+			path = NULL;
+			return -ENOMEM;
+		}
+		r = make_folder(path);
+	}
+	return r;
+}
+
+/* ---- building --------------------------------------------------------------------------------------------------------- */
+
+static void show_progress(const struct build *build, const struct engine_file *file)
+{
+	if (build->progress)
+		fprintf(stderr, "\r\033[K[%zu/%zu] %s", build->done, build->n_files, engine_file_name(file));
+}
+
+static void job_done(void *userdata, int status, struct artifact *artifact, const struct error *error)
+{
+	struct job *job = userdata;
+	struct build *build = job->build;
+	struct error failure = { 0 };
+
+	if (status == 0) {
+		status = save(build, job->file, artifact, &failure);
+		error = &failure;
+	}
+	pthread_mutex_lock(&build->lock);
+	build->running--;
+	build->done++;
+	if (status < 0) {
+		build->failed++;
+		if (build->progress)
+			fputs("\r\033[K", stderr);
+		complain("%s/%s: %s", engine_file_arch(job->file), engine_file_name(job->file), error_text(error, status));
+	}
+	show_progress(build, job->file);
+	pthread_cond_signal(&build->done_one);
+	pthread_mutex_unlock(&build->lock);
+	free(job);
+}
+
+/* At most `most` files are on their way: each holds its logic and its kernels in memory. */
+static int build_all(struct build *build, size_t most)
+{
+	for (size_t i = 0; i < build->n_files; i++) {
+		struct job *job = malloc(sizeof(*job));
+		if (!job)
+			return -ENOMEM;
+		*job = (struct job){ .build = build, .file = build->files[i] };
+		pthread_mutex_lock(&build->lock);
+		while (build->running >= most)
+			pthread_cond_wait(&build->done_one, &build->lock);
+		build->running++;
+		pthread_mutex_unlock(&build->lock);
+		engine_request(build->engine, job->file, ENGINE_WAITED, job_done, job);
+	}
+	return 0;
+}
+
+static void wait_for_all(struct build *build)
+{
+	pthread_mutex_lock(&build->lock);
+	while (build->running > 0)
+		pthread_cond_wait(&build->done_one, &build->lock);
+	pthread_mutex_unlock(&build->lock);
+	if (build->progress && build->done)
+		fputs("\r\033[K", stderr);
+}
+
+/* The largest logic first, so that the last file to end is a small one; files of one base beside each other, so that it is parsed once. */
+static int compare_work(const void *a, const void *b)
+{
+	const struct engine_file *x = *(struct engine_file *const *)a, *y = *(struct engine_file *const *)b;
+	uint64_t x_bytes = engine_file_logic_bytes(x), y_bytes = engine_file_logic_bytes(y);
+	int r = strcmp(engine_file_arch(x), engine_file_arch(y));
+
+	if (r == 0 && x_bytes != y_bytes)
+		r = x_bytes < y_bytes ? 1 : -1;
+	return r ? r : strcmp(engine_file_name(x), engine_file_name(y));
+}
+
+static bool is_wanted(const struct options *options, const struct engine_file *file)
+{
+	enum engine_kind kind = engine_file_kind(file);
+
+	return !options->metadata_only || kind == ENGINE_METADATA || kind == ENGINE_MASTER;
+}
+
+static int choose_files(const struct options *options, struct build *build)
+{
+	size_t n = 0;
+
+	for (size_t arch = 0; arch < engine_n_archs(build->engine); arch++)
+		n += engine_n_files(build->engine, arch);
+	build->files = calloc(n + 1, sizeof(*build->files));
+	if (!build->files)
+		return -ENOMEM;
+	for (size_t arch = 0; arch < engine_n_archs(build->engine); arch++) {
+		if (options->arch && strcmp(options->arch, engine_arch(build->engine, arch)) != 0)
+			continue;
+		for (size_t i = 0; i < engine_n_files(build->engine, arch); i++)
+			if (is_wanted(options, engine_file(build->engine, arch, i)))
+				build->files[build->n_files++] = engine_file(build->engine, arch, i);
+	}
+	if (build->n_files == 0) {
+		complain("the logic has no architecture '%s'", options->arch);
+		return -ENOENT;
+	}
+	qsort(build->files, build->n_files, sizeof(build->files[0]), compare_work);
+	return 0;
+}
+
+int command_build(int argc, char **argv)
+{
+	_cleanup_options_ struct options options = { 0 };
+	struct build build = { .lock = PTHREAD_MUTEX_INITIALIZER, .done_one = PTHREAD_COND_INITIALIZER, .progress = isatty(2) };
+	size_t faults = 0;
+
+	int r = options_parse(argc, argv, OPTION_ARCH | OPTION_JOBS | OPTION_CACHE | OPTION_OUTPUT | OPTION_METADATA, 2, 2, USAGE, &options);
+	if (r < 0)
+		return EXIT_USAGE;
+	if (options.engine.jobs == 0)
+		options.engine.jobs = cpus_available();
+	build.out = argv[optind + 1];
+	r = open_engine(&options, argv[optind], &build.engine, &faults);
+	if (r < 0)
+		return EXIT_FAILURE;
+	r = choose_files(&options, &build);
+	if (r == 0)
+		r = make_folders(&build);
+	if (r == 0)
+		r = build_all(&build, options.engine.jobs + 1);
+	wait_for_all(&build);
+	engine_unref(build.engine);
+	free(build.files);
+	if (build.failed)
+		complain("%zu of %zu files could not be built", build.failed, build.n_files);
+	if (r == 0 && faults)
+		complain("%zu parts of the logic were left out", faults);
+	return r < 0 || build.failed || faults ? EXIT_FAILURE : EXIT_SUCCESS;
+}

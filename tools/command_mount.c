@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT */
+#define FUSE_USE_VERSION 312
+
+#include "build/engine/cpus.h"
+#include "fs/fs.h"
+#include "tools/command.h"
+#include "tools/daemon.h"
+
+#include <fuse_opt.h>
+#include <getopt.h>
+#include <limits.h>
+
+#define USAGE "mount [-f] [-o OPTIONS] LOGIC MOUNTPOINT"
+
+struct mount {
+	struct options options;
+	struct fs_options fs;
+	bool has_ahead, has_fsname;
+	struct fuse_args args;		/* for libfuse */
+	char **values;			/* of -o settings: struct options points into them */
+	size_t n_values;
+};
+
+static void mount_release(struct mount *mount)
+{
+	options_release(&mount->options);
+	fuse_opt_free_args(&mount->args);
+	for (size_t i = 0; i < mount->n_values; i++)
+		free(mount->values[i]);
+	free(mount->values);
+}
+
+/* ---- -o --------------------------------------------------------------------------------------------------------------- */
+
+/* What mount(8) and fstab may say to any file system, and we have nothing to do for. The mount is always read-only. */
+static bool is_ignored(const char *option)
+{
+	static const char *const ignored[] = {
+		"rw", "ro", "dev", "nodev", "suid", "nosuid", "exec", "noexec", "async", "sync", "atime", "noatime", "nofail", "_netdev",
+		"user", "nouser", "users", "owner", "group", "auto", "noauto", "defaults", "relatime", "norelatime", "diratime",
+		"nodiratime", "dirsync",
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(ignored); i++)
+		if (strcmp(option, ignored[i]) == 0)
+			return true;
+	return strncmp(option, "x-", 2) == 0 || strncmp(option, "X-", 2) == 0 || strncmp(option, "comment=", 8) == 0;
+}
+
+static int keep_value(struct mount *mount, char *value)
+{
+	char **values = reallocarray(mount->values, mount->n_values + 1, sizeof(*values));
+
+	if (!values) {
+		free(value);
+		return -ENOMEM;
+	}
+	mount->values = values;
+	values[mount->n_values++] = value;
+	return 0;
+}
+
+static int set_ahead(struct mount *mount, const char *value)
+{
+	char *end;
+	unsigned long number = strtoul(value, &end, 10);
+
+	if (end == value || *end || *value == '-' || number > 1024) {
+		complain("-o ahead: '%s' is not a possible number", value);
+		return -EINVAL;
+	}
+	mount->fs.ahead = (unsigned)number;
+	mount->has_ahead = true;
+	return 0;
+}
+
+static int set_timeout(struct mount *mount, const char *value)
+{
+	char *end;
+	double number = strtod(value, &end);
+
+	if (end == value || *end || !(number >= 0 && number <= 86400)) {
+		complain("-o entry_timeout: '%s' is not a possible number of seconds", value);
+		return -EINVAL;
+	}
+	mount->fs.entry_timeout = number;
+	return 0;
+}
+
+/* One -o option, malloc memory, its own. */
+static int take_mount_option(struct mount *mount, char *option)
+{
+	int r = keep_value(mount, option);
+	if (r < 0 || is_ignored(option) || !*option)
+		return r;
+	char *value = strchr(option, '=');
+	if (value)
+		*value++ = 0;
+	if (value && strcmp(option, "ahead") == 0)
+		return set_ahead(mount, value);
+	if (value && strcmp(option, "entry_timeout") == 0)
+		return set_timeout(mount, value);
+	if (!value && strcmp(option, "nonempty") == 0) {
+		mount->fs.nonempty = true;
+		return 0;
+	}
+	r = options_set(&mount->options, option, value);
+	if (r != -ENOENT)
+		return r;
+	if (value)
+		value[-1] = '=';
+	mount->has_fsname = mount->has_fsname || strncmp(option, "fsname=", 7) == 0;
+	return fuse_opt_add_arg(&mount->args, "-o") == 0 && fuse_opt_add_arg(&mount->args, option) == 0 ? 0 : -ENOMEM;
+}
+
+/* Splits at commas; a backslash keeps the next character, as in fuse_opt. It stays for libfuse's options, which unescape again. */
+static int take_mount_options(struct mount *mount, const char *text)
+{
+	while (*text) {
+		size_t length = 0;
+		while (text[length] && text[length] != ',')
+			length += text[length] == '\\' && text[length + 1] ? 2 : 1;
+		char *option = strndup(text, length);
+		int r = option ? take_mount_option(mount, option) : -ENOMEM;
+		if (r < 0)
+			return r;
+		text += length + (text[length] == ',');
+	}
+	return 0;
+}
+
+/* What `mount` and df show, and that it is read-only. */
+static int add_own_options(struct mount *mount, const char *logic)
+{
+	char *options = NULL;
+	int r = fuse_opt_add_opt(&options, "ro,subtype=tensilefs");
+
+	if (r == 0 && !mount->has_fsname) {
+		_cleanup_free_ char *name = NULL;
+		r = asprintf(&name, "fsname=%s", logic) < 0 ? -1 : fuse_opt_add_opt_escaped(&options, name);
+	}
+	if (r == 0)
+		r = fuse_opt_add_arg(&mount->args, "-o") == 0 ? fuse_opt_add_arg(&mount->args, options) : -1;
+	free(options);
+	return r == 0 ? 0 : -ENOMEM;
+}
+
+/* ---- mounting --------------------------------------------------------------------------------------------------------- */
+
+static int serve(struct mount *mount, const char *logic, const char *mountpoint, struct daemon *daemon)
+{
+	struct engine *engine = NULL;
+	struct fs *fs = NULL;
+	struct error error = { 0 };
+
+	int r = open_engine(&mount->options, logic, &engine, NULL);
+	if (r < 0)
+		return r;
+	r = fs_new(engine, &mount->fs, &fs, &error);
+	if (r == 0)
+		r = fs_mount(fs, mountpoint, &mount->args, &error);
+	if (r == 0) {
+		daemon_ready(daemon);
+		r = fs_serve(fs, &error);
+	}
+	if (r < 0)
+		complain("%s", error_text(&error, r));
+	engine_unref(engine);
+	fs_unref(fs);
+	return r;
+}
+
+/* A daemon leaves the folder it was started in, so what it needs later is named from the root. */
+static int make_absolute(struct mount *mount, const char **path)
+{
+	char here[PATH_MAX], *absolute;
+
+	if (!*path || **path == '/' || !getcwd(here, sizeof(here)))
+		return 0;
+	if (asprintf(&absolute, "%s/%s", here, *path) < 0)
+		return -ENOMEM;
+	*path = absolute;
+	return keep_value(mount, absolute);
+}
+
+static int settle_options(struct mount *mount, const char **logic)
+{
+	struct engine_options *engine = &mount->options.engine;
+
+	int r = fuse_opt_add_arg(&mount->args, "tensilefs") == 0 ? 0 : -ENOMEM;
+	if (r == 0 && mount->options.mount.size)
+		r = take_mount_options(mount, (const char *)mount->options.mount.data);
+	if (r == 0)
+		r = add_own_options(mount, *logic);
+	if (r < 0)
+		return r;
+	if (mount->options.no_cache)
+		engine->cache = NULL;
+	if (!mount->has_ahead)
+		mount->fs.ahead = 2 * (engine->jobs ? engine->jobs : cpus_available());
+	r = make_absolute(mount, logic);
+	if (r == 0)
+		r = make_absolute(mount, &engine->cache);
+	if (r == 0 && engine->linker && strchr(engine->linker, '/'))
+		r = make_absolute(mount, &engine->linker);
+	return r;
+}
+
+static int run(struct mount *mount, const char *logic, const char *mountpoint)
+{
+	struct daemon daemon;
+
+	int r = settle_options(mount, &logic);
+	if (r < 0)
+		return r;
+	fs_block_signals();
+	r = daemon_begin(mount->options.foreground, &daemon);
+	if (r < 0) {
+		complain("cannot go into the background: %s", strerror(-r));
+		return r;
+	}
+	return serve(mount, logic, mountpoint, &daemon);
+}
+
+int command_mount(int argc, char **argv)
+{
+	_cleanup_(mount_release) struct mount mount = { .fs.entry_timeout = FS_ENTRY_TIMEOUT };
+
+	int r = options_parse(argc, argv, OPTION_MOUNT | OPTION_CACHE | OPTION_JOBS | OPTION_OUTPUT, 2, 2, USAGE, &mount.options);
+	if (r < 0)
+		return EXIT_USAGE;
+	return run(&mount, argv[optind], argv[optind + 1]) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+/*
+ * mount(8) calls: mount.fuse.tensilefs SPEC DIR [-sfnv] [-N NAMESPACE] [-o OPTIONS] [-t TYPE] (mount(8), EXTERNAL HELPERS), where -f is a
+ * rehearsal and -n, -s, -v say nothing to us.
+ */
+int command_mount_helper(int argc, char **argv)
+{
+	_cleanup_buffer_ struct buffer joined = { 0 };
+	bool rehearsal = false;
+	int letter;
+
+	while ((letter = getopt(argc, argv, "sfnvrwN:o:t:")) >= 0) {
+		if (letter == '?')
+			return EXIT_USAGE;
+		if (letter == 'f')
+			rehearsal = true;
+		if (letter == 'o')
+			buffer_printf(&joined, "%s%s", joined.size ? "," : "", optarg);
+	}
+	buffer_append(&joined, "", 1);
+	if (argc - optind != 2 || joined.failed) {
+		complain("usage: mount.fuse.tensilefs LOGIC MOUNTPOINT [-o OPTIONS]");
+		return EXIT_USAGE;
+	}
+	if (rehearsal)
+		return EXIT_SUCCESS;
+	char *const mount_argv[] = { "mount", "-o", (char *)joined.data, argv[optind], argv[optind + 1], NULL };
+	return command_mount(5, (char **)mount_argv);
+}

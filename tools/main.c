@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/command.h"
+
+static const char help[] =
+	"tensilefs mount [-f] [-o OPTIONS] LOGIC MOUNTPOINT  show the kernel library of a logic folder as files, made when they are read\n"
+	"tensilefs build LOGIC OUT                           write the same files without a mount\n"
+	"tensilefs ls LOGIC                                  list the files\n"
+	"tensilefs show LOGIC [NAME]                         parameters of a file's solutions, or of one solution or kernel\n"
+	"tensilefs hash LOGIC [NAME]                         the hashes that the files are cached under\n"
+	"tensilefs asm LOGIC NAME                            a kernel, or all of a code object, as assembly\n"
+	"tensilefs coverage LOGIC [--json]                   how many solutions are generated, and why not the others\n"
+	"tensilefs cache stats|gc|check|clear                look after the cache\n"
+	"tensilefs caps [--arch A]                           what each target and the linker can do\n"
+	"\n"
+	"what decides the bytes:   --bundle plain|compressed|none  --names stable|tensile  --keep-all  --linker PROGRAM\n"
+	"where they are kept:      --cache DIR  --no-cache  --cache-size BYTES (suffixes K, M, G, T)\n"
+	"build, ls, coverage:      --arch A\n"
+	"build:                    --metadata-only\n"
+	"mount, build:             -j N, --jobs N\n"
+	"mount -o:                 each of the above by name (jobs=N, cache=DIR, no-cache, ...), ahead=N, entry_timeout=SECONDS, nonempty,\n"
+	"                          allow_other and what else mount.fuse3(8) has\n";
+
+
+static int command_help(int argc, char **argv)
+{
+	fputs(help, stdout);
+	return EXIT_SUCCESS;
+}
+
+static int command_version(int argc, char **argv)
+{
+	puts("tensilefs " TENSILEFS_VERSION);
+	return EXIT_SUCCESS;
+}
+
+static const struct {
+	const char *name;
+	int (*run)(int argc, char **argv);
+} commands[] = {
+	{ "mount", command_mount },
+	{ "build", command_build },
+	{ "ls", command_ls },
+	{ "show", command_show },
+	{ "hash", command_hash },
+	{ "asm", command_asm },
+	{ "coverage", command_coverage },
+	{ "cache", command_cache },
+	{ "caps", command_caps },
+	{ "--version", command_version },
+	{ "--help", command_help },
+	{ "help", command_help },
+};
+
+int main(int argc, char **argv)
+{
+	const char *slash = strrchr(argv[0], '/');
+	const char *name = slash ? slash + 1 : argv[0];
+
+	if (strncmp(name, "mount.", 6) == 0)		/* mount.fuse.tensilefs, mount.tensilefs */
+		return command_mount_helper(argc, argv);
+	if (argc < 2) {
+		fputs(help, stderr);
+		return EXIT_USAGE;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+		if (strcmp(argv[1], commands[i].name) == 0)
+			return commands[i].run(argc - 1, argv + 1);
+	complain("there is no command '%s'; see tensilefs --help", argv[1]);
+	return EXIT_USAGE;
+}

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/command.h"
+
+#include <getopt.h>
+
+void complain(const char *format, ...)
+{
+	va_list ap;
+
+	flockfile(stderr);
+	fputs("tensilefs: ", stderr);
+	va_start(ap, format);
+	vfprintf(stderr, format, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+	funlockfile(stderr);
+}
+
+void options_release(struct options *options)
+{
+	buffer_release(&options->mount);
+	free(options->default_cache);
+	options->default_cache = NULL;
+}
+
+/* ---- values ----------------------------------------------------------------------------------------------------------- */
+
+/* A number with an optional suffix K, M, G or T (powers of 1024). */
+static int parse_number(const char *name, const char *text, uint64_t most, uint64_t *ret_number)
+{
+	static const char suffixes[] = "KMGT";
+	char *end;
+
+	errno = 0;
+	unsigned long long number = strtoull(text, &end, 10);
+	const char *suffix = *end ? strchr(suffixes, *end) : NULL;
+	unsigned shift = suffix ? 10 * (unsigned)(suffix - suffixes + 1) : 0;
+	if (errno || end == text || *text == '-' || (*end && (!suffix || end[1])) || number > most >> shift) {
+		complain("--%s: '%s' is not a possible number", name, text);
+		return -EINVAL;
+	}
+	*ret_number = number << shift;
+	return 0;
+}
+
+static int parse_choice(const char *name, const char *text, const char *const *choices, size_t n, unsigned *ret_choice)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (strcmp(text, choices[i]) == 0) {
+			*ret_choice = (unsigned)i;
+			return 0;
+		}
+	}
+	complain("--%s: '%s' is not one of '%s', '%s'%s%s%s", name, text, choices[0], choices[1], n > 2 ? ", '" : "", n > 2 ? choices[2] : "",
+		 n > 2 ? "'" : "");
+	return -EINVAL;
+}
+
+static int set_number(struct options *options, const char *name, const char *value)
+{
+	uint64_t number;
+	bool jobs = strcmp(name, "jobs") == 0;
+
+	int r = parse_number(name, value, jobs ? 1024 : INT64_MAX, &number);
+	if (r < 0)
+		return r;
+	if (jobs)
+		options->engine.jobs = (unsigned)number;
+	else
+		options->engine.cache_max_bytes = number;
+	return 0;
+}
+
+int options_set(struct options *options, const char *name, const char *value)
+{
+	static const char *const bundles[] = { "none", "plain", "compressed" };	/* in the order of enum bundle_kind */
+	static const char *const names[] = { "stable", "tensile" };
+	unsigned choice;
+	int r = 0;
+
+	if (strcmp(name, "no-cache") == 0 || strcmp(name, "keep-all") == 0) {
+		*(*name == 'n' ? &options->no_cache : &options->engine.keep_all) = true;
+		return 0;
+	}
+	if (!value)
+		return -ENOENT;
+	if (strcmp(name, "cache") == 0) {
+		options->engine.cache = value;
+	} else if (strcmp(name, "linker") == 0) {
+		options->engine.linker = value;
+	} else if (strcmp(name, "jobs") == 0 || strcmp(name, "cache-size") == 0) {
+		r = set_number(options, name, value);
+	} else if (strcmp(name, "bundle") == 0) {
+		r = parse_choice(name, value, bundles, ARRAY_SIZE(bundles), &choice);
+		if (r == 0)
+			options->engine.bundle = (enum bundle_kind)choice;
+	} else if (strcmp(name, "names") == 0) {
+		r = parse_choice(name, value, names, ARRAY_SIZE(names), &choice);
+		if (r == 0)
+			options->engine.names_tensile = choice == 1;
+	} else {
+		r = -ENOENT;
+	}
+	return r;
+}
+
+static int set_default_cache(struct options *options)
+{
+	const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+	int length;
+
+	if (options->no_cache) {
+		options->engine.cache = NULL;
+		return 0;
+	}
+	if (options->engine.cache)
+		return 0;
+	if (xdg && *xdg == '/')
+		length = asprintf(&options->default_cache, "%s/tensilefs", xdg);
+	else if (home && *home == '/')
+		length = asprintf(&options->default_cache, "%s/.cache/tensilefs", home);
+	else
+		return 0;		/* nowhere to keep it */
+	if (length < 0) {
+		options->default_cache = NULL;
+		return -ENOMEM;
+	}
+	options->engine.cache = options->default_cache;
+	return 0;
+}
+
+/* ---- the command line ------------------------------------------------------------------------------------------------- */
+
+static const struct {
+	struct option option;
+	unsigned mask;
+} known_options[] = {
+	{ { "arch", required_argument, NULL, 'a' }, OPTION_ARCH },
+	{ { "jobs", required_argument, NULL, 'j' }, OPTION_JOBS },
+	{ { "cache", required_argument, NULL, 's' }, OPTION_CACHE },
+	{ { "no-cache", no_argument, NULL, 's' }, OPTION_CACHE },
+	{ { "cache-size", required_argument, NULL, 's' }, OPTION_CACHE },
+	{ { "bundle", required_argument, NULL, 's' }, OPTION_OUTPUT },
+	{ { "names", required_argument, NULL, 's' }, OPTION_OUTPUT },
+	{ { "keep-all", no_argument, NULL, 's' }, OPTION_OUTPUT },
+	{ { "linker", required_argument, NULL, 's' }, OPTION_OUTPUT },
+	{ { "metadata-only", no_argument, NULL, 'm' }, OPTION_METADATA },
+	{ { "json", no_argument, NULL, 'J' }, OPTION_JSON },
+	{ { "foreground", no_argument, NULL, 'f' }, OPTION_MOUNT },
+	{ { "options", required_argument, NULL, 'o' }, OPTION_MOUNT },
+};
+
+static int take_option(struct options *options, int letter, const char *long_name)
+{
+	switch (letter) {
+	case 'a':
+		options->arch = optarg;
+		return 0;
+	case 'j':
+		return options_set(options, "jobs", optarg);
+	case 's':
+		return options_set(options, long_name, optarg);
+	case 'm':
+		options->metadata_only = true;
+		return 0;
+	case 'J':
+		options->json = true;
+		return 0;
+	case 'f':
+		options->foreground = true;
+		return 0;
+	case 'o':
+		if (options->mount.size)
+			options->mount.data[options->mount.size - 1] = ',';	/* in place of the NUL */
+		buffer_append(&options->mount, optarg, strlen(optarg) + 1);
+		return options->mount.failed ? -ENOMEM : 0;
+	default:
+		complain("unknown option, or one without its value: see tensilefs --help");
+		return -EINVAL;
+	}
+}
+
+int options_parse(int argc, char **argv, unsigned accepted, int least, int most, const char *usage, struct options *ret_options)
+{
+	struct options options = { .engine.bundle = BUNDLE_PLAIN };
+	struct option long_options[ARRAY_SIZE(known_options) + 1] = { 0 };
+	char short_options[16] = "";
+	size_t n = 0;
+	int letter, number, r = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(known_options); i++)
+		if (known_options[i].mask & accepted)
+			long_options[n++] = known_options[i].option;
+	if (accepted & OPTION_JOBS)
+		strcat(short_options, "j:");
+	if (accepted & OPTION_MOUNT)
+		strcat(short_options, "fo:");
+	optind = 0;
+	opterr = 0;
+	while (r == 0 && (letter = getopt_long(argc, argv, short_options, long_options, &number)) >= 0)
+		r = take_option(&options, letter, letter == 's' ? long_options[number].name : NULL);
+	if (r == 0 && (argc - optind < least || argc - optind > most)) {
+		complain("usage: tensilefs %s", usage);
+		r = -EINVAL;
+	}
+	if (r == 0 && accepted & OPTION_CACHE)
+		r = set_default_cache(&options);
+	if (r < 0) {
+		options_release(&options);
+		return r;
+	}
+	*ret_options = options;
+	return 0;
+}
+
+/* ---- the engine ------------------------------------------------------------------------------------------------------- */
+
+static void warn(void *userdata, const char *message)
+{
+	complain("%s", message);
+}
+
+int open_engine(const struct options *options, const char *logic, struct engine **ret_engine, size_t *ret_faults)
+{
+	struct engine_options engine = options->engine;
+	struct error error = { 0 };
+	size_t n = 0;
+
+	engine.logic = logic;
+	engine.warn = warn;
+	int r = engine_new(&engine, ret_engine, &error);
+	if (r < 0) {
+		complain("%s", error_text(&error, r));
+		return r;
+	}
+	for (const char *fault; (fault = engine_fault(*ret_engine, n)); n++)
+		complain("%s", fault);
+	if (ret_faults)
+		*ret_faults = n;
+	return 0;
+}
