@@ -57,11 +57,33 @@ static bool operand_fits(const struct isa_operand *operand, unsigned allowed, un
 	return code == ISA_IMM && (allowed & ISA_ALLOW_IMM);
 }
 
+/*
+ * Whether a literal says no more than an inline constant. The text of f64 and packed f16 operands (the literal of f64 is its high half)
+ * cannot tell the two apart, so only the constant is taken.
+ */
+static bool is_inline_in_disguise(uint32_t value, unsigned type)
+{
+	static const uint32_t f64[] = { 0x3fe00000, 0x3ff00000, 0x40000000, 0x40100000 };
+	static const uint32_t f16[] = { 0x3800, 0x3c00, 0x4000, 0x4400, 0x3118 };
+
+	for (size_t i = 0; type == ISA_TYPE_F64 && i < sizeof(f64) / sizeof(f64[0]); i++) {
+		if ((value & 0x7fffffff) == f64[i])
+			return true;
+	}
+	for (size_t i = 0; type == ISA_TYPE_PKF16 && i < sizeof(f16) / sizeof(f16[0]); i++) {
+		if ((value & ~0x8000u) == f16[i])
+			return true;
+	}
+	return type == ISA_TYPE_F64 && value <= 64;
+}
+
 /* 16-bit operands: the literal is not wider, and integers have no inline floats (llvm-mc knows neither). */
 static bool constant_fits_type(const struct isa_operand *operand, unsigned type, const struct isa_inst *inst)
 {
 	bool integer = type == ISA_TYPE_I16 || type == ISA_TYPE_B16;
 
+	if (operand->code == ISA_LITERAL && is_inline_in_disguise(inst->literal, type))
+		return false;
 	if (!integer && type != ISA_TYPE_F16)
 		return true;
 	if (operand->code == ISA_LITERAL)
@@ -148,6 +170,20 @@ static int encode_sop(const struct isa_fields *f, uint32_t *w)
 	return 1;
 }
 
+static bool has_reserved_bits(uint32_t simm16, unsigned type)
+{
+	switch (type) {
+	case ISA_TYPE_WAITCNT:
+		return simm16 & 0x3000;
+	case ISA_TYPE_SENDMSG:		/* message, operation, stream */
+		return simm16 & ~0x37fu;
+	case ISA_TYPE_GPR_IDX:
+		return simm16 > 15;
+	default:
+		return false;
+	}
+}
+
 static int encode_sopk(const struct isa_fields *f, uint32_t *w)
 {
 	/* s_setreg_imm32_b32 needs literal for its dword */
@@ -155,9 +191,7 @@ static int encode_sopk(const struct isa_fields *f, uint32_t *w)
 
 	if (isa_has(f, ISA_FIELD_SIMM16) && (simm16 + 0x8000 > 0x17fff))	/* -0x8000..0xffff */
 		return -EINVAL;
-	if (f->row->info.kind == ISA_KIND_WAIT && (simm16 & 0x3000))	/* reserved */
-		return -EINVAL;
-	if (f->row->info.operand[0].type == ISA_TYPE_GPR_IDX && simm16 > 15)
+	if (has_reserved_bits(simm16, f->row->info.operand[0].type))
 		return -EINVAL;
 	if (f->row->format == ISA_FORMAT_SOPK)
 		w[0] = 0xbu << 28 | (uint32_t)f->row->opcode << 23 | f->code[ISA_FIELD_SDST] << 16 | (simm16 & 0xffff);
@@ -233,15 +267,16 @@ static bool swizzle_fits(unsigned offset)
 static int encode_ds(const struct isa_fields *f, uint32_t *w)
 {
 	const struct isa_inst *inst = f->inst;
+	bool gds = isa_has_trait(f, ISA_TRAIT_GDS_ONLY);
 	int agpr = data_is_agpr(f);
 
-	if (agpr < 0 || inst->offset < 0 || inst->offset > 0xffff)
+	if (agpr < 0 || inst->offset < 0 || inst->offset > (f->row->info.n_operands || gds ? 0xffff : 0))
 		return -EINVAL;
-	if (inst->flags != (isa_has_trait(f, ISA_TRAIT_GDS_ONLY) ? ISA_GDS : 0))
+	if (inst->flags != (gds ? ISA_GDS : 0) || (gds && f->code[ISA_FIELD_ADDR] % 2))	/* the register of a GWS is even */
 		return -EINVAL;
 	if (isa_has_trait(f, ISA_TRAIT_SWIZZLE) && !swizzle_fits((unsigned)inst->offset))
 		return -EINVAL;
-	w[0] = 0x36u << 26 | (uint32_t)agpr << 25 | (uint32_t)f->row->opcode << 17 | (inst->flags & ISA_GDS ? 1u << 16 : 0) | (uint32_t)inst->offset;
+	w[0] = 0x36u << 26 | (uint32_t)agpr << 25 | (uint32_t)f->row->opcode << 17 | (uint32_t)gds << 16 | (uint32_t)inst->offset;
 	w[1] = low_byte(f, ISA_FIELD_VDST) << 24 | low_byte(f, ISA_FIELD_DATA1) << 16 | low_byte(f, ISA_FIELD_DATA0) << 8 | low_byte(f, ISA_FIELD_ADDR);
 	return 2;
 }

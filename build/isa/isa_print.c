@@ -76,17 +76,17 @@ static bool has_inline_form(uint32_t value, unsigned type)
 {
 	static const uint32_t f32[] = { 0x3f000000, 0xbf000000, 0x3f800000, 0xbf800000, 0x40000000, 0xc0000000, 0x40800000, 0xc0800000, 0x3e22f983 };
 	static const uint32_t f16[] = { 0x3800, 0xb800, 0x3c00, 0xbc00, 0x4000, 0xc000, 0x4400, 0xc400, 0x3118 };
-	static const uint32_t f64[] = { 0x3fe00000, 0xbfe00000, 0x3ff00000, 0xbff00000, 0x40000000, 0xc0000000, 0x40100000, 0xc0100000 };
-	bool half = type == ISA_TYPE_F16 || type == ISA_TYPE_I16 || type == ISA_TYPE_B16;
-	const uint32_t *table = type == ISA_TYPE_F16 ? f16 : type == ISA_TYPE_F64 ? f64 : f32;
-	int32_t as_int = half ? (int16_t)value : (int32_t)value;
+	const uint32_t *floats = type == ISA_TYPE_F16 ? f16 : f32;
+	int32_t as_int = type == ISA_TYPE_F16 ? (int16_t)value : (int32_t)value;
 
-	if (type == ISA_TYPE_F64 ? value == 0 : as_int >= -16 && as_int <= 64)
-		return true;
-	if (type == ISA_TYPE_I16 || type == ISA_TYPE_I64 || type == ISA_TYPE_B64)
+	if (type == ISA_TYPE_I64 || type == ISA_TYPE_B64 || type == ISA_TYPE_I16 || type == ISA_TYPE_B16)	/* extended with zeros */
+		return value <= 64;
+	if (type == ISA_TYPE_F64)	/* the encoder knows no such literal */
 		return false;
-	for (size_t i = 0; i < (type == ISA_TYPE_F64 ? 8 : 9); i++) {
-		if (value == table[i])
+	if (as_int >= -16 && as_int <= 64)
+		return true;
+	for (size_t i = 0; i < sizeof(f32) / sizeof(f32[0]) && type != ISA_TYPE_PKF16; i++) {
+		if (value == floats[i])
 			return true;
 	}
 	return false;
@@ -153,9 +153,7 @@ static void put_message(struct out *out, unsigned simm16)
 	unsigned id = simm16 & 15, op = simm16 >> 4 & 7, stream = simm16 >> 8 & 3;
 	bool gs = id == 2 || id == 3;
 
-	if (simm16 & ~0x37fu)
-		put(out, "%u", simm16);
-	else if (gs && op > 0 && op < 4)
+	if (gs && op > 0 && op < 4)
 		put(out, "sendmsg(MSG_%s, GS_OP_%s, %u)", names[id], gs_ops[op], stream);
 	else if (id == 3 && op == 0 && stream == 0)
 		put(out, "sendmsg(MSG_GS_DONE, GS_OP_NOP)");

@@ -20,5 +20,9 @@ void cases_add(struct cases *cases, const struct isa *isa, unsigned op, enum isa
 
 void cases_release(struct cases *cases);
 
+/* Whether llvm-mc makes the same dwords of the text. The only exception are swizzle masks: two masks that do the same have the same
+ * text, and llvm-mc chooses one. */
+bool text_is_exact(const struct isa_inst *inst);
+
 /* Field by field: padding does not count. */
 bool inst_equal(const struct isa_inst *a, const struct isa_inst *b);
