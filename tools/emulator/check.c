@@ -157,10 +157,18 @@ static int wrong(struct wave *wave, const struct reg_use *use, unsigned reg, int
 	return error_set(wave->error, code, "%s %s%u %s", use->write ? "writes" : "reads", reg < 256 ? "v" : "a", reg & 255, why);
 }
 
+/* A vector memory load may overwrite the register of another one that is under way: they return in order. */
+static bool returns_in_order(const struct op *op)
+{
+	return op->memory && op->memory->kind == MEMORY_LOAD && op->memory->segment != SEGMENT_FLAT && op->memory->segment != SEGMENT_LDS;
+}
+
 static int look_closer(struct wave *wave, const struct op *op, const struct reg_use *use, unsigned reg)
 {
 	unsigned state = wave->v_state[reg];
 	bool unordered = state & STATE_UNORDERED;
+	if (state == STATE_VM && use->write && returns_in_order(op))
+		return 0;
 	if (state & STATE_VM && wave->v_vm[reg] > (unordered ? wave->vm.unordered_done : wave->vm.done))
 		return wrong(wave, use, reg, -EPROTO, "before a wait for vmcnt covers the load into it");
 	if (state & STATE_LGKM && wave->v_lgkm[reg] > (unordered ? wave->lgkm.unordered_done : wave->lgkm.done))

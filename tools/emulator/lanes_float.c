@@ -190,7 +190,7 @@ static inline double div_fixup(double s0, double s1, double s2)
 		return sign * (double)INFINITY;
 	if (isinf(s1) || s2 == 0)
 		return sign * 0.0;
-	return sign * fabs(s0);
+	return sign * (isnan(s0) ? (double)INFINITY : fabs(s0));	/* the sequence overflows to NaN */
 }
 
 LANE_FN(div_fixup_f32)

@@ -26,6 +26,7 @@ static inline u32 to_u32(f a)
 #ifdef __AMDGCN__
 #define GLOBAL __attribute__((address_space(1)))
 #define LDS __attribute__((address_space(3)))
+#define UNSET __attribute__((loader_uninitialized))	/* LDS has no initial value */
 #define KERNEL __attribute__((amdgpu_kernel, visibility("default"))) void
 
 static inline u32 local_id(void)
