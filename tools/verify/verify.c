@@ -181,6 +181,7 @@ static int run_launch(struct draw *draw, const struct emu_kernel *kernel, const 
 	if (launch.argument_type == GEMM_ARGUMENTS_INLINE)
 		launch.n_problems = 1;
 	int r = emu_memory_new(&memory);
+	launch.memory = memory;
 	for (unsigned i = 0; r == 0 && i < launch.n_problems; i++) {
 		struct problem_shape shape = shapes[i];
 		char name[16];
