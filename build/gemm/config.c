@@ -14,6 +14,7 @@ enum {
 	SIMDS = 4,
 	WIDEST_ACCESS = 16,		/* bytes of buffer_load_dwordx4, ds_read_b128 */
 	MAX_LOADS = 128,
+	SPARE_VGPRS = 2,		/* v_tid, and one lost to alignment */
 };
 
 static bool is_power_of_two(unsigned x)
@@ -310,11 +311,31 @@ static unsigned loop_vgprs(const struct gemm_config *config)
 	for (unsigned t = 0; t < 2; t++) {
 		const struct gemm_tensor_config *tensor = &config->tensor[t];
 		vgprs += (unsigned)round_up(tensor->loads * tensor->load_dwords, 2);
-		vgprs += 4;					/* global offset twice, LDS write, LDS read */
+		vgprs += tensor->offsets + 2;			/* and the places in LDS for writes and reads */
 	}
 	if (config->tensor[0].convert || config->tensor[1].convert)
 		vgprs += GEMM_CONVERT_DWORDS;
 	return vgprs;
+}
+
+/* Waves of one SIMD whose registers fit its file. */
+static unsigned occupancy(const struct gemm_config *config, unsigned vgprs)
+{
+	return FILE_VGPRS / (unsigned)round_up(round_up(vgprs, 4) + config->accs, 8);
+}
+
+/* An offset of its own for each load saves an addition in the main loop: for registers that would not let another wave in. */
+static void spend_on_offsets(struct gemm_config *config)
+{
+	for (unsigned t = 0; t < 2; t++) {
+		struct gemm_tensor_config *tensor = &config->tensor[t];
+		unsigned vgprs = config->loop_vgprs + tensor->loads_perpendicular - tensor->offsets;
+		if (vgprs + SPARE_VGPRS > config->max_vgprs ||
+		    occupancy(config, vgprs + SPARE_VGPRS) < occupancy(config, config->loop_vgprs + SPARE_VGPRS))
+			continue;
+		tensor->offsets = tensor->loads_perpendicular;
+		config->loop_vgprs = vgprs;
+	}
 }
 
 /* The best of operand width and read-ahead that the registers hold. */
@@ -328,10 +349,13 @@ static int init_registers(struct gemm_config *config, struct error *error)
 			int r = init_lds(config, error);
 			if (r < 0)
 				return r;
-			for (unsigned t = 0; t < 2; t++)
+			for (unsigned t = 0; t < 2; t++) {
 				init_operands(config, &config->tensor[t], prefetch);
+				config->tensor[t].offsets = MIN(config->tensor[t].loads_perpendicular, 2);
+			}
 			config->loop_vgprs = loop_vgprs(config);
-			if (config->loop_vgprs + 2 <= config->max_vgprs)	/* v_tid, and one lost to alignment */
+			spend_on_offsets(config);
+			if (config->loop_vgprs + SPARE_VGPRS <= config->max_vgprs)
 				return 0;
 			if (fold > 1 && prefetch)
 				break;

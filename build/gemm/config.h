@@ -43,6 +43,7 @@ struct gemm_tensor_config {	/* how one of A and B comes from memory to the MFMA 
 	 * side along the contiguous dimension; load (p, c) covers coalesced element (c * lanes_coalesced + thread % lanes_coalesced) * grvw
 	 * and perpendicular row p * rows_per_load + thread / lanes_coalesced. It is kept in load_dwords VGPRs. */
 	unsigned grvw, lanes_coalesced, rows_per_load, loads_coalesced, loads_perpendicular, loads, load_dwords;
+	unsigned offsets;		/* VGPRs of places in memory: one for each p, or the first and a running one */
 	unsigned assert_multiple;	/* the free size is a multiple of this */
 	/* LDS, in bytes */
 	unsigned lds_element;		/* bytes of an element in LDS */

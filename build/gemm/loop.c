@@ -34,8 +34,7 @@ static void take_tensor(struct loop *loop, unsigned t)
 		.s_step64 = regpool_take(&kernel->sgpr, 2, 2),
 		.s_load_step = regpool_take(&kernel->sgpr, 1, 1),
 		.v_load = regpool_take(&kernel->vgpr, config->loads * config->load_dwords, 2),
-		.v_offset = regpool_take(&kernel->vgpr, 1, 1),
-		.v_running = regpool_take(&kernel->vgpr, 1, 1),
+		.v_offset = regpool_take(&kernel->vgpr, config->offsets, 1),
 		.v_write = regpool_take(&kernel->vgpr, 1, 1),
 		.v_read = regpool_take(&kernel->vgpr, 1, 1),
 	};
@@ -48,8 +47,7 @@ static void give_tensor(struct gemm_kernel *kernel, const struct loop_tensor *te
 	regpool_give(&kernel->sgpr, tensor->s_step64, 2);
 	regpool_give(&kernel->sgpr, tensor->s_load_step, 1);
 	regpool_give(&kernel->vgpr, tensor->v_load, tensor->config->loads * tensor->config->load_dwords);
-	regpool_give(&kernel->vgpr, tensor->v_offset, 1);
-	regpool_give(&kernel->vgpr, tensor->v_running, 1);
+	regpool_give(&kernel->vgpr, tensor->v_offset, tensor->config->offsets);
 	regpool_give(&kernel->vgpr, tensor->v_write, 1);
 	regpool_give(&kernel->vgpr, tensor->v_read, 1);
 }

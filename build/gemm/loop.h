@@ -32,8 +32,7 @@ struct loop_tensor {
 	unsigned s_left64;		/* bytes from there to the tensor's end */
 	unsigned s_step64;		/* bytes from a depthU to the next */
 	unsigned s_load_step;		/* bytes from load (p, c) to (p + 1, c) */
-	unsigned v_offset;		/* the thread's place in load (0, 0), bytes */
-	unsigned v_running;		/* the same for the load being issued */
+	unsigned v_offset;		/* the thread's place in load (p, 0), bytes: one for each p, or for p = 0 and for the load being issued */
 	unsigned v_write, v_read;	/* the thread's place in LDS, for writes and reads */
 	unsigned v_load;		/* what global reads return: load_dwords for each load, (p, c) in order */
 	unsigned v_operand, v_raw;

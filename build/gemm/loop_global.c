@@ -78,6 +78,8 @@ static void write_offsets(struct loop *loop, const struct loop_tensor *tensor)
 	EMIT(ir, ISA_V_MUL_LO_U32, v1(tensor->v_offset), v1(tensor->v_offset), s1(s_row));
 	EMIT_LITERAL(ir, config->lanes_coalesced - 1, ISA_V_AND_B32, v1(v_lane), IR_LITERAL, v1(loop->kernel->v_tid));
 	EMIT(ir, ISA_V_LSHL_ADD_U32, v1(tensor->v_offset), v1(v_lane), isa_int((int)log2_of(config->grvw) + shift), v1(tensor->v_offset));
+	for (unsigned p = 1; p < config->offsets && config->offsets == config->loads_perpendicular; p++)
+		EMIT(ir, ISA_V_ADD_U32, v1(tensor->v_offset + p), s1(tensor->s_load_step), v1(tensor->v_offset + p - 1));
 }
 
 void loop_write_addresses(struct loop *loop, struct loop_tensor *tensor)
@@ -183,12 +185,13 @@ void loop_write_load(struct loop *loop, const struct loop_tensor *tensor, unsign
 {
 	const struct gemm_tensor_config *config = tensor->config;
 	unsigned p = load / config->loads_coalesced, c = load % config->loads_coalesced;
+	bool running = config->offsets < config->loads_perpendicular;
+	unsigned v_address = tensor->v_offset + (running ? MIN(p, 1) : p);
 
-	if (p && c == 0)
-		EMIT(loop->ir, ISA_V_ADD_U32, v1(tensor->v_running), s1(tensor->s_load_step),
-		     v1(p == 1 ? tensor->v_offset : tensor->v_running));
-	write_buffer_load(loop, tensor, config->grvw * config->element, tensor->v_load + load * config->load_dwords,
-			  p ? tensor->v_running : tensor->v_offset, coalesced_offset(config, c));
+	if (running && p && c == 0)
+		EMIT(loop->ir, ISA_V_ADD_U32, v1(v_address), s1(tensor->s_load_step), v1(p == 1 ? tensor->v_offset : v_address));
+	write_buffer_load(loop, tensor, config->grvw * config->element, tensor->v_load + load * config->load_dwords, v_address,
+			  coalesced_offset(config, c));
 }
 
 /* ---- careful loads ---------------------------------------------------------------------------------------------------- */

@@ -3,8 +3,8 @@
  * The MFMAs of a depthU in order, and what runs beside them.
  *
  * Everything else is a queue of steps per group, in an order that is right by itself; the queue is cut into equal parts, one
- * behind each MFMA. While group g is multiplied, its queue reads the operands of group g + 1. The last group's queue prepares the next
- * macro tile:
+ * behind each MFMA but the last quarter of them, in which LDS reads come to their end. While group g is multiplied, its queue
+ * reads the operands of group g + 1. The last group's queue prepares the next macro tile:
  *     one LDS buffer     barrier (all waves have read), LDS writes, barrier, reads of the next tile's first group
  *     two LDS buffers    (LDS writes in earlier groups,) barrier, the other buffer, reads of the next tile's first group
  * With a prefetch of two tiles, a load goes out as soon as its registers are written to LDS; with one, loads go out with the first group.
@@ -89,14 +89,14 @@ static void build_queue(const struct loop *loop, struct queue *queue, unsigned g
 	bool two_tiles = config->prefetch == 2, two_buffers = config->lds_buffers == 2;
 
 	queue->count = queue->done = 0;
+	if (group < last)
+		add_reads(loop, queue, group + 1);
 	if (!two_tiles && group == 0)
 		add_transfers(loop, queue, 0, transfers, false, true);
 	if (two_tiles && two_buffers && group < early)
 		add_transfers(loop, queue, transfers * group / early, transfers * (group + 1) / early, true, true);
-	if (group < last) {
-		add_reads(loop, queue, group + 1);
+	if (group < last)
 		return;
-	}
 	if (!two_buffers)
 		queue_add(queue, (struct step){ .kind = STEP_BARRIER });
 	if (!two_buffers || !two_tiles)
@@ -216,11 +216,13 @@ static void write_late_reads(struct loop *loop, unsigned group)
 /* Operands are made from raw registers a few MFMAs early: an MFMA must stay two wait states behind the VALU that writes its operand. */
 static void write_group(struct loop *loop, struct queue *queue, unsigned group)
 {
-	enum { AHEAD = 2 };
+	enum { AHEAD = 2, LONG = 16 };
 	const struct gemm_config *config = loop->config;
 	unsigned mfmas = config->k_fold * config->tensor[0].wave_tile * config->tensor[1].wave_tile, prepared = 0;
 
 	write_late_reads(loop, group);
+	if (mfmas >= LONG && config->tensor[0].prefetch && config->tensor[1].prefetch)	/* one wait in place of one for each operand */
+		EMIT_LITERAL(loop->ir, isa_waitcnt_pack(63, 7, 0), ISA_S_WAITCNT, IR_IMM);
 	loop->prepared[0] = loop->prepared[1] = 0;
 	for (unsigned n = 0; n < mfmas; n++) {
 		struct mfma mfma;
@@ -230,7 +232,7 @@ static void write_group(struct loop *loop, struct queue *queue, unsigned group)
 		}
 		mfma = mfma_number(config, n);
 		write_mfma(loop, group, &mfma);
-		run_queue(loop, queue, queue->count * (n + 1) / mfmas);
+		run_queue(loop, queue, MIN(queue->count * (n + 1) * 4 / (mfmas * 3), queue->count));
 	}
 }
 
