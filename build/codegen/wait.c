@@ -169,7 +169,7 @@ static void need_for_registers(const struct wait_state *state, struct wait_findi
 		for (unsigned i = 0; i < access->n_reads; i++)
 			need_registers(state, finding, which, &access->reads[i], WAIT_FOR_READ);
 		/* Loads of vector memory arrive in order, so the second write of a register comes second. */
-		if (which == WAIT_VM && (events & EVENT_VMEM) && !is_outstanding(&state->counter[which], state->counter[which].last_flat))
+		if (which == WAIT_VM && (events & EVENT_VMEM))
 			continue;
 		for (unsigned i = 0; i < access->n_writes; i++)
 			need_registers(state, finding, which, &access->writes[i], WAIT_FOR_WRITE);
