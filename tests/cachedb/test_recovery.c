@@ -336,6 +336,45 @@ static void test_mark_of_damage_is_heeded_at_the_next_open(void **state)
 	cachedb_close(db);
 }
 
+/* Takes the flags off all leaf pages: LMDB then finds pages that are neither branch nor leaf. */
+static void break_leaves(const char *path)
+{
+	struct stat st;
+
+	_cleanup_close_ int fd = open(path, O_RDWR | O_CLOEXEC);
+	assert_int_equal(fstat(fd, &st), 0);
+	for (off_t page = 2 * 4096; page < st.st_size; page += 4096) {
+		uint16_t flags;
+		assert_int_equal(pread(fd, &flags, sizeof(flags), page + 10), sizeof(flags));
+		if (flags == 2)
+			assert_int_equal(pwrite(fd, &(uint16_t){ 0 }, sizeof(flags), page + 10), sizeof(flags));
+	}
+}
+
+static void test_damage_that_is_met_at_work_is_eio_and_heals_at_the_next_open(void **state)
+{
+	struct cachedb_key key = key_of(1);
+	struct cachedb_info info;
+	struct error error = { 0 };
+	char path[SCRATCH_SIZE + 16];
+
+	fill(*state);
+	struct cachedb *db = open_cache(*state, 0);
+	must_have(db, 1, 40000);
+	snprintf(path, sizeof(path), "%s/data.mdb", (const char *)*state);
+	break_leaves(path);
+	assert_int_equal(cachedb_stat(db, &key, &info), -EIO);
+	assert_int_equal(cachedb_put(db, &key, (const uint8_t *)"x", 1, NULL, &error), -EIO);
+	assert_non_null(strstr(error.text, *state));
+	cachedb_close(db);
+	db = open_cache(*state, 0);
+	must_lack(db, 1);
+	put_value(db, 1, 40000);
+	must_have(db, 1, 40000);
+	cachedb_close(db);
+	must_be_consistent(*state);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -347,6 +386,7 @@ int main(void)
 		TEST(test_database_beyond_repair_is_begun_anew),
 		TEST(test_damaged_database_in_use_is_left_alone),
 		TEST(test_mark_of_damage_is_heeded_at_the_next_open),
+		TEST(test_damage_that_is_met_at_work_is_eio_and_heals_at_the_next_open),
 	};
 
 	return cmocka_run_group_tests_name("cachedb-recovery", tests, NULL, NULL);
