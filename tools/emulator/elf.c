@@ -226,7 +226,7 @@ static int find_symbols(const struct file *file, const Elf64_Ehdr *header, Elf64
 
 static int read_symbols(const struct file *file, const Elf64_Ehdr *header, struct emu_object *object)
 {
-	Elf64_Shdr symbols, strings;
+	Elf64_Shdr symbols = { 0 }, strings = { 0 };
 	int r = find_symbols(file, header, &symbols, &strings);
 	for (uint64_t i = 0; r == 0 && i < symbols.sh_size / sizeof(Elf64_Sym); i++) {
 		Elf64_Sym symbol;
