@@ -62,7 +62,8 @@ static int check_types(const struct gemm_problem_type *problem, struct error *er
 		return error_set(error, -EOPNOTSUPP, "data type %s", gemm_type_name(in));
 	for (unsigned t = 0; t < 2; t++)
 		if (types[t] != in && !(types[t] == GEMM_F8 && in == GEMM_F16))
-			return error_set(error, -EOPNOTSUPP, "%s input converted to %s", gemm_type_name(types[t]), gemm_type_name(in));
+			return error_set(error, -EOPNOTSUPP, "%s input converted to %s", gemm_type_name(types[t]),
+					 gemm_type_name(in));
 	return 0;
 }
 
@@ -92,7 +93,8 @@ static int init_workgroup(struct gemm_config *config, struct error *error)
 	const struct gemm_params *params = &config->params;
 
 	if (params->depth_u <= 0 || (unsigned)params->depth_u % config->mi_k)
-		return error_set(error, -EINVAL, "DepthU %d is no multiple of MatrixInstruction K %u", params->depth_u, config->mi_k);
+		return error_set(error, -EINVAL, "DepthU %d is no multiple of MatrixInstruction K %u", params->depth_u,
+				 config->mi_k);
 	if (!is_power_of_two((unsigned)params->depth_u))
 		return error_set(error, -EOPNOTSUPP, "DepthU %d", params->depth_u);
 	config->depth_u = (unsigned)params->depth_u;
@@ -113,8 +115,8 @@ static int init_workgroup(struct gemm_config *config, struct error *error)
 		tensor->mi = t == 0 ? config->mi_m : config->mi_n;
 		tensor->macro_tile = tensor->waves * tensor->wave_tile * tensor->mi;
 		if (params->macro_tile[t] < 0 || tensor->macro_tile != (unsigned)params->macro_tile[t])
-			return error_set(error, -EINVAL, "MacroTile%u %d is not %u waves of %u MFMA of %u", t, params->macro_tile[t],
-					 tensor->waves, tensor->wave_tile, tensor->mi);
+			return error_set(error, -EINVAL, "MacroTile%u %d is not %u waves of %u MFMA of %u", t,
+					 params->macro_tile[t], tensor->waves, tensor->wave_tile, tensor->mi);
 	}
 	config->waves = config->tensor[0].waves * config->tensor[1].waves;
 	config->threads = config->waves * WAVE_LANES;
@@ -160,8 +162,8 @@ static int init_global_read(struct gemm_config *config, unsigned t, struct error
 	tensor->lanes_coalesced = coalesced / tensor->loads_coalesced / tensor->grvw;
 	if (!tensor->lanes_coalesced || tensor->lanes_coalesced * tensor->loads_coalesced * tensor->grvw != coalesced ||
 	    config->threads % tensor->lanes_coalesced)
-		return error_set(error, -EINVAL, "%u elements of %c do not divide by %d loads of %d", coalesced, letter, coalesced_loads,
-				 grvw);
+		return error_set(error, -EINVAL, "%u elements of %c do not divide by %d loads of %d", coalesced, letter,
+				 coalesced_loads, grvw);
 	tensor->rows_per_load = config->threads / tensor->lanes_coalesced;
 	if (perpendicular % tensor->rows_per_load)
 		return error_set(error, -EINVAL, "%u rows of %c do not divide by %u rows of a load", perpendicular, letter,
@@ -223,7 +225,8 @@ static bool lds_parts_add_up(const struct gemm_config *config, const struct gemm
 {
 	struct span writes = span_writes(tensor), reads = span_reads(config, tensor);
 
-	return tensor->lds_block % WIDEST_ACCESS == 0 && writes.lane + writes.fixed < tensor->lds_block && reads.lane + reads.fixed < tensor->lds_block;
+	return tensor->lds_block % WIDEST_ACCESS == 0 && writes.lane + writes.fixed < tensor->lds_block &&
+	       reads.lane + reads.fixed < tensor->lds_block;
 }
 
 /* The layout of one tensor; its lds_offset comes later. */
@@ -266,7 +269,7 @@ static int init_lds(struct gemm_config *config, struct error *error)
 /* ---- MFMA operands ---------------------------------------------------------------------------------------------------- */
 
 /* The widest fold that LocalReadVectorWidth and 16 bytes allow, cut where it would leave an odd number of groups: operands of
- * neighbouring groups take turns in two sets of registers, and the last group of one macro tile has the first of the next beside it. */
+ * neighbouring groups take turns in two sets of registers, and the last group of a macro tile has the first of the next beside it. */
 static unsigned widest_fold(const struct gemm_config *config)
 {
 	const struct gemm_tensor_config *tensor = config->tensor;
@@ -372,7 +375,8 @@ int gemm_config_init(const struct gemm_params *params, struct gemm_config *ret_c
 	int r;
 
 	if ((r = check_features(params, error)) < 0 || (r = check_types(&params->problem, error)) < 0 ||
-	    (r = gemm_epilogue_check(params, error)) < 0 || (r = init_mfma(&config, error)) < 0 || (r = init_workgroup(&config, error)) < 0)
+	    (r = gemm_epilogue_check(params, error)) < 0 || (r = init_mfma(&config, error)) < 0 ||
+	    (r = init_workgroup(&config, error)) < 0)
 		return r;
 	for (unsigned t = 0; t < 2; t++)
 		if ((r = init_global_read(&config, t, error)) < 0)
@@ -392,7 +396,7 @@ struct gemm_acc_place gemm_acc_place(const struct gemm_config *config, unsigned 
 	struct gemm_acc_place place = { .row = gemm_tile_row(a, w0), .column = gemm_tile_row(b, w1) };
 
 	assert(w0 < a->wave_tile && w1 < b->wave_tile && i < config->acc_per_mfma);
-	/* four neighbouring result rows in a run; in the 32x32 form runs are 8 rows apart, the second half wave taking those between */
+	/* four neighbouring result rows in a run; in the 32x32 form runs are 8 rows apart, the second half wave has those between */
 	unsigned mfma_row = i / 4 * 8 + i % 4;
 	if (config->source_swap)
 		place.column += mfma_row * b->vector_width;

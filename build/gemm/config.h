@@ -26,7 +26,7 @@
  * LDS. The element (row, k) of a tensor lies at
  *     linear  = lds_k_major ? row * lds_row + k * lds_element : k * lds_row + row * lds_element
  *     address = lds_offset + linear + linear / lds_block * lds_pad          (bytes; no padding when lds_pad is 0)
- * Both LDS writes and reads split linear into a part of the lane, in a VGPR, and a part known now, in the offset of the instruction.
+ * Both LDS writes and reads split linear into a part of the lane, in a VGPR, and a part known now, in the instruction's offset.
  * The padding of the sum is that of the parts only when no carry runs over a block; where LdsBlockSizePerPad does not keep that,
  * the pad is put at the end of each row instead.
  */
@@ -39,9 +39,10 @@ struct gemm_tensor_config {	/* how one of A and B comes from memory to the MFMA 
 	unsigned wave_tile, waves, vector_width;
 	unsigned mi;			/* mi_m or mi_n */
 	unsigned element;		/* bytes in memory */
-	/* global read: loads_coalesced * loads_perpendicular loads a thread, each of grvw elements; lanes_coalesced threads stand side by
-	 * side along the contiguous dimension; load (p, c) covers coalesced element (c * lanes_coalesced + thread % lanes_coalesced) * grvw
-	 * and perpendicular row p * rows_per_load + thread / lanes_coalesced. It is kept in load_dwords VGPRs. */
+	/* global read: loads_coalesced * loads_perpendicular loads a thread, each of grvw elements; lanes_coalesced threads stand side
+	 * by side along the contiguous dimension; load (p, c) covers coalesced elements from
+	 * (c * lanes_coalesced + thread % lanes_coalesced) * grvw on and perpendicular row
+	 * p * rows_per_load + thread / lanes_coalesced. It is kept in load_dwords VGPRs. */
 	unsigned grvw, lanes_coalesced, rows_per_load, loads_coalesced, loads_perpendicular, loads, load_dwords;
 	unsigned offsets;		/* VGPRs of places in memory: one for each p, or the first and a running one */
 	unsigned assert_multiple;	/* the free size is a multiple of this */
@@ -52,8 +53,8 @@ struct gemm_tensor_config {	/* how one of A and B comes from memory to the MFMA 
 	unsigned lds_offset, lds_size;	/* inside one buffer */
 	unsigned lds_align;		/* a power of two that divides every row, block and pad; at most 16 */
 	unsigned read_width;		/* elements along the LDS-contiguous dimension that a lane wants together */
-	/* MFMA operands of one group. 16-bit elements that are not k major come row by row of K into raw registers, from which v_perm
-	 * makes operands; everything else is read to where the MFMA wants it. */
+	/* MFMA operands of one group. 16-bit elements that are not k major come row by row of K into raw registers, from which
+	 * v_perm makes operands; everything else is read to where the MFMA wants it. */
 	bool permute;
 	bool prefetch;			/* the next group is read while the MFMAs of this one run */
 	unsigned operand_dwords;	/* all operands of a group, once */
@@ -72,17 +73,17 @@ struct gemm_config {
 	unsigned groups, group_k;	/* k_steps / k_fold, and how many elements of K a group has */
 	unsigned acc_per_mfma;		/* AccVGPRs of one MFMA result: mi_m * mi_n / 64 */
 	unsigned accs;			/* all of them: wave_tile[0] * wave_tile[1] * acc_per_mfma */
-	unsigned max_vgprs;		/* architectural VGPRs a wave can have beside its AccVGPRs when the whole workgroup fits a CU */
+	unsigned max_vgprs;		/* VGPRs a wave can have beside its AccVGPRs so that the whole workgroup fits a CU */
 	unsigned loop_vgprs;		/* how many gemm_write_loop() takes from the pool at most */
-	unsigned prefetch;		/* macro tiles on their way beside the one being multiplied: 1 or 2 (PrefetchGlobalRead; 0 is made 1) */
+	unsigned prefetch;		/* macro tiles on their way beside the one being multiplied: PrefetchGlobalRead, at least 1 */
 	unsigned lds_buffers, lds_buffer_stride, lds_bytes;
 	bool source_swap;		/* MFMA(B, A) instead of MFMA(A, B) */
 };
 
 /*
  * Checks params and fills ret_config. A configuration that is self-contradictory gives -EINVAL; one that is sound but needs a
- * feature this generator lacks gives -EOPNOTSUPP. Both come with a reason of a few words in `error` ("LocalSplitU 4", "data type f64",
- * "LDS of 70144 bytes"), the same words for the same cause so that reasons can be counted.
+ * feature this generator lacks gives -EOPNOTSUPP. Both come with a reason of a few words in `error` ("LocalSplitU 4",
+ * "data type f64", "LDS of 70144 bytes"), the same words for the same cause so that reasons can be counted.
  */
 int gemm_config_init(const struct gemm_params *params, struct gemm_config *ret_config, struct error *error);
 
@@ -94,7 +95,8 @@ static inline unsigned gemm_lds_padded(const struct gemm_tensor_config *tensor, 
 
 static inline unsigned gemm_lds_linear(const struct gemm_tensor_config *tensor, unsigned row, unsigned k)
 {
-	return tensor->lds_k_major ? row * tensor->lds_row + k * tensor->lds_element : k * tensor->lds_row + row * tensor->lds_element;
+	return tensor->lds_k_major ? row * tensor->lds_row + k * tensor->lds_element :
+				     k * tensor->lds_row + row * tensor->lds_element;
 }
 
 /* The part of an MFMA row's place in the macro tile that wave tile index w decides (see the top). */

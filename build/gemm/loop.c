@@ -223,7 +223,8 @@ void gemm_write_loop(struct gemm_kernel *kernel)
 	struct loop loop = { .kernel = kernel, .config = kernel->config, .ir = kernel->ir };
 	struct ir *ir = kernel->ir;
 	ir_label_id loaded = ir_label_new(ir, "first_loaded"), last = ir_label_new(ir, "last_tile");
-	ir_label_id multiply = ir_label_new(ir, "multiply"), careful = ir_label_new(ir, "careful"), done = ir_label_new(ir, "summed");
+	ir_label_id multiply = ir_label_new(ir, "multiply"), careful = ir_label_new(ir, "careful");
+	ir_label_id done = ir_label_new(ir, "summed");
 
 	take_registers(&loop);
 	write_setup(&loop);

@@ -7,10 +7,10 @@
  *     loop_lds.c       conversion and LDS writes, LDS reads, operands
  *     loop_schedule.c  one depthU of MFMAs with everything else spread between them
  *
- * Which elements are read. The buffer descriptor of a tensor starts at the workgroup's tile and ends with the tensor's last element, so
- * nothing outside the tensor is ever touched. Rows beyond the free size read zeros or other elements of the tensor: they only reach
- * results that are not stored. Elements beyond K would reach every result, so the main loop runs over whole depthUs only and the rest of K
- * is loaded element by element with the surplus lanes switched off.
+ * Which elements are read. The buffer descriptor of a tensor starts at the workgroup's tile and ends with the tensor's last element,
+ * so nothing outside the tensor is ever touched. Rows beyond the free size read zeros or other elements of the tensor: they only
+ * reach results that are not stored. Elements beyond K would reach every result, so the main loop runs over whole depthUs only and
+ * the rest of K is loaded element by element with the surplus lanes switched off.
  * A vector along the free dimension that is partly outside the tensor may lose all of its elements (hardware checks a range per
  * load or per dword, which we do not want to depend on). It can only be in the last rows of K: while the leading stride is not
  * tiny, in the last one, and a workgroup that owns such a vector leaves its last depthU to the careful loads too.
@@ -32,7 +32,7 @@ struct loop_tensor {
 	unsigned s_left64;		/* bytes from there to the tensor's end */
 	unsigned s_step64;		/* bytes from a depthU to the next */
 	unsigned s_load_step;		/* bytes from load (p, c) to (p + 1, c) */
-	unsigned v_offset;		/* the thread's place in load (p, 0), bytes: one for each p, or for p = 0 and for the load being issued */
+	unsigned v_offset;		/* the thread's place in load (p, 0), bytes: for each p, or for p = 0 and the load being issued */
 	unsigned v_write, v_read;	/* the thread's place in LDS, for writes and reads */
 	unsigned v_load;		/* what global reads return: load_dwords for each load, (p, c) in order */
 	unsigned v_operand, v_raw;
@@ -52,8 +52,13 @@ struct loop {
 	unsigned v_work, work_dwords;	/* operands and raw registers of both tensors; outside of multiplication free for others */
 	unsigned v_convert;
 	unsigned v_tmp;			/* 2 */
-	uint64_t prepared[2];		/* schedule: bit b * k_fold + s: the operands of this block and step are made from raw ones */
+	uint64_t prepared[2];		/* schedule: bit b * k_fold + s: operands of this block and step are made from raw ones */
 };
+
+static inline int loop_log2(unsigned power)
+{
+	return __builtin_ctz(power);
+}
 
 /* ---- registers -------------------------------------------------------------------------------------------------------- */
 
@@ -112,7 +117,8 @@ void loop_write_lds_read(struct loop *loop, const struct loop_tensor *tensor, un
 void loop_write_permute(struct loop *loop, const struct loop_tensor *tensor, unsigned block, unsigned step);
 
 /* The operand of MFMA tile w in a step of a group. */
-struct isa_operand loop_operand(const struct loop *loop, const struct loop_tensor *tensor, unsigned group, unsigned w, unsigned step);
+struct isa_operand loop_operand(const struct loop *loop, const struct loop_tensor *tensor, unsigned group, unsigned w,
+				unsigned step);
 
 /* ---- schedule --------------------------------------------------------------------------------------------------------- */
 

@@ -3,11 +3,6 @@
 
 enum { DESC_WORD3 = 0x00020000 };	/* raw buffer of dwords (CDNA3 ISA, "Buffer resource descriptor": DATA_FORMAT) */
 
-static unsigned log2_of(unsigned power)
-{
-	return (unsigned)__builtin_ctz(power);
-}
-
 /* ---- addresses -------------------------------------------------------------------------------------------------------- */
 
 /* s_pair = s_a * s_b, 64 bits. */
@@ -27,7 +22,7 @@ static void write_add64(struct ir *ir, unsigned s_sum, unsigned s_a, unsigned s_
 static void write_to_bytes(struct ir *ir, const struct loop_tensor *tensor, unsigned s_pair)
 {
 	if (tensor->config->element > 1)
-		EMIT(ir, ISA_S_LSHL_B64, s2(s_pair), s2(s_pair), isa_int((int)log2_of(tensor->config->element)));
+		EMIT(ir, ISA_S_LSHL_B64, s2(s_pair), s2(s_pair), isa_int(loop_log2(tensor->config->element)));
 }
 
 /* s_first = first row of the workgroup's tile, s_rows = rows from there to the tensor's end. */
@@ -70,14 +65,15 @@ static void write_offsets(struct loop *loop, const struct loop_tensor *tensor)
 	const struct gemm_tensor_config *config = tensor->config;
 	struct ir *ir = loop->ir;
 	unsigned s_row = loop->s_tmp, v_lane = loop->v_tmp;
-	int shift = (int)log2_of(config->element);
+	int shift = loop_log2(config->element);
 
 	EMIT(ir, ISA_S_LSHL_B32, s1(s_row), s1(tensor->s_stride1), isa_int(shift));
-	EMIT(ir, ISA_S_LSHL_B32, s1(tensor->s_load_step), s1(s_row), isa_int((int)log2_of(config->rows_per_load)));
-	EMIT(ir, ISA_V_LSHRREV_B32, v1(tensor->v_offset), isa_int((int)log2_of(config->lanes_coalesced)), v1(loop->kernel->v_tid));
+	EMIT(ir, ISA_S_LSHL_B32, s1(tensor->s_load_step), s1(s_row), isa_int(loop_log2(config->rows_per_load)));
+	EMIT(ir, ISA_V_LSHRREV_B32, v1(tensor->v_offset), isa_int(loop_log2(config->lanes_coalesced)), v1(loop->kernel->v_tid));
 	EMIT(ir, ISA_V_MUL_LO_U32, v1(tensor->v_offset), v1(tensor->v_offset), s1(s_row));
 	EMIT_LITERAL(ir, config->lanes_coalesced - 1, ISA_V_AND_B32, v1(v_lane), IR_LITERAL, v1(loop->kernel->v_tid));
-	EMIT(ir, ISA_V_LSHL_ADD_U32, v1(tensor->v_offset), v1(v_lane), isa_int((int)log2_of(config->grvw) + shift), v1(tensor->v_offset));
+	EMIT(ir, ISA_V_LSHL_ADD_U32, v1(tensor->v_offset), v1(v_lane), isa_int(loop_log2(config->grvw) + shift),
+	     v1(tensor->v_offset));
 	for (unsigned p = 1; p < config->offsets && config->offsets == config->loads_perpendicular; p++)
 		EMIT(ir, ISA_V_ADD_U32, v1(tensor->v_offset + p), s1(tensor->s_load_step), v1(tensor->v_offset + p - 1));
 }
@@ -132,7 +128,7 @@ void loop_write_counts(struct loop *loop)
 {
 	struct ir *ir = loop->ir;
 	struct isa_operand count = s1(loop->s_iterations), partial = s1(loop->s_tmp), never = s1(loop->s_tmp + 1);
-	struct isa_operand shift = isa_int((int)log2_of(loop->config->depth_u));
+	struct isa_operand shift = isa_int(loop_log2(loop->config->depth_u));
 	bool started = false;
 
 	EMIT(ir, ISA_S_LSHR_B32, count, s1(loop->kernel->s_size_k), shift);
@@ -160,19 +156,20 @@ void loop_write_counts(struct loop *loop)
 
 /* ---- vector loads ----------------------------------------------------------------------------------------------------- */
 
-static void write_buffer_load(struct loop *loop, const struct loop_tensor *tensor, unsigned bytes, unsigned v_dst, unsigned v_address,
-			      unsigned offset)
+static void write_buffer_load(struct loop *loop, const struct loop_tensor *tensor, unsigned bytes, unsigned v_dst,
+			      unsigned v_address, unsigned offset)
 {
-	static const uint16_t ops[] = { ISA_BUFFER_LOAD_UBYTE, ISA_BUFFER_LOAD_USHORT, ISA_BUFFER_LOAD_DWORD, ISA_BUFFER_LOAD_DWORDX2,
-					ISA_BUFFER_LOAD_DWORDX4 };
+	static const uint16_t ops[] = { ISA_BUFFER_LOAD_UBYTE, ISA_BUFFER_LOAD_USHORT, ISA_BUFFER_LOAD_DWORD,
+					ISA_BUFFER_LOAD_DWORDX2, ISA_BUFFER_LOAD_DWORDX4 };
+	static const struct { int bit; uint16_t flag; } policies[] = { { 1, ISA_SC0 }, { 2, ISA_SC1 }, { 4, ISA_NT } };
 	int non_temporal = loop->config->params.non_temporal[tensor == &loop->tensor[0] ? 0 : 1];
-	struct isa_inst *inst = EMIT(loop->ir, ops[log2_of(bytes)], isa_vgpr(v_dst, (unsigned)ceil_div(bytes, 4)), v1(v_address),
+	struct isa_inst *inst = EMIT(loop->ir, ops[loop_log2(bytes)], isa_vgpr(v_dst, (unsigned)ceil_div(bytes, 4)), v1(v_address),
 				     isa_sgpr(tensor->s_desc, 4), isa_int(0));
 
 	inst->offset = (int32_t)offset;
 	inst->flags |= ISA_OFFEN;
-	if (non_temporal > 0)
-		inst->flags |= (uint16_t)((non_temporal & 1 ? ISA_SC0 : 0) | (non_temporal & 2 ? ISA_SC1 : 0) | (non_temporal & 4 ? ISA_NT : 0));
+	for (size_t i = 0; i < ARRAY_SIZE(policies) && non_temporal > 0; i++)
+		inst->flags |= non_temporal & policies[i].bit ? policies[i].flag : 0;
 }
 
 /* Bytes from load (p, 0) to load (p, c). */
@@ -254,8 +251,8 @@ static void write_element(const struct careful *careful, unsigned i, unsigned j)
 	unsigned p, c;
 
 	careful_place(careful, i, &p, &c);
-	write_buffer_load(careful->loop, careful->tensor, config->element, careful_v_element(careful, i, j), careful_v_address(careful, i),
-			  coalesced_offset(config, c) + j * config->element);
+	write_buffer_load(careful->loop, careful->tensor, config->element, careful_v_element(careful, i, j),
+			  careful_v_address(careful, i), coalesced_offset(config, c) + j * config->element);
 }
 
 static void write_elements(const struct careful *careful)
@@ -294,7 +291,8 @@ static void write_pack(const struct careful *careful, unsigned i)
 			EMIT(ir, ISA_V_LSHL_OR_B32, v1(v_dst), next, shift, low);
 			continue;
 		}
-		struct isa_operand third = v1(careful_v_element(careful, i, j + 2)), last = v1(careful_v_element(careful, i, j + 3));
+		struct isa_operand third = v1(careful_v_element(careful, i, j + 2));
+		struct isa_operand last = v1(careful_v_element(careful, i, j + 3));
 		EMIT(ir, ISA_V_LSHL_OR_B32, low, next, shift, low);
 		EMIT(ir, ISA_V_LSHL_OR_B32, third, last, shift, third);
 		EMIT(ir, ISA_V_LSHL_OR_B32, v1(v_dst), third, isa_int(16), low);
@@ -326,13 +324,15 @@ void loop_write_careful_loads(struct loop *loop, const struct loop_tensor *tenso
 	const struct gemm_tensor_config *config = tensor->config;
 	struct careful careful = { .loop = loop, .tensor = tensor, .packed = config->element < 4 && config->grvw > 1 };
 	unsigned run = loop->work_dwords / (careful.packed ? config->grvw + 1 : 1);
+	struct isa_operand v_k = v1(loop->v_tmp), tid = v1(loop->kernel->v_tid);
+	int shift = loop_log2(config->lanes_coalesced);
 
-	/* v_tmp: the lane's part of K */
+	/* the lane's part of K */
 	if (config->tlu) {
-		EMIT(loop->ir, ISA_V_LSHRREV_B32, v1(loop->v_tmp), isa_int((int)log2_of(config->lanes_coalesced)), v1(loop->kernel->v_tid));
+		EMIT(loop->ir, ISA_V_LSHRREV_B32, v_k, isa_int(shift), tid);
 	} else {
-		EMIT_LITERAL(loop->ir, config->lanes_coalesced - 1, ISA_V_AND_B32, v1(loop->v_tmp), IR_LITERAL, v1(loop->kernel->v_tid));
-		EMIT(loop->ir, ISA_V_LSHLREV_B32, v1(loop->v_tmp), isa_int((int)log2_of(config->grvw)), v1(loop->v_tmp));
+		EMIT_LITERAL(loop->ir, config->lanes_coalesced - 1, ISA_V_AND_B32, v_k, IR_LITERAL, tid);
+		EMIT(loop->ir, ISA_V_LSHLREV_B32, v_k, isa_int(loop_log2(config->grvw)), v_k);
 	}
 	for (careful.first = 0; careful.first < config->loads; careful.first += run) {
 		careful.count = MIN(run, config->loads - careful.first);

@@ -3,11 +3,6 @@
 
 enum { WORD_1 = 5 };	/* SDWA select: the high half */
 
-static unsigned log2_of(unsigned power)
-{
-	return (unsigned)__builtin_ctz(power);
-}
-
 static bool is_power_of_two(unsigned x)
 {
 	return x && !(x & (x - 1));
@@ -29,7 +24,7 @@ static unsigned k_step(const struct gemm_tensor_config *config)
 static void write_scale(struct ir *ir, unsigned v_dst, unsigned v_src, unsigned factor)
 {
 	if (is_power_of_two(factor))
-		EMIT(ir, ISA_V_LSHLREV_B32, v1(v_dst), isa_int((int)log2_of(factor)), v1(v_src));
+		EMIT(ir, ISA_V_LSHLREV_B32, v1(v_dst), isa_int(loop_log2(factor)), v1(v_src));
 	else
 		EMIT_LITERAL(ir, factor, ISA_V_MUL_U32_U24, v1(v_dst), IR_LITERAL, v1(v_src));
 }
@@ -42,7 +37,7 @@ static void write_padding(struct loop *loop, const struct gemm_tensor_config *co
 	if (!config->lds_pad)
 		return;
 	if (is_power_of_two(config->lds_block)) {
-		EMIT(ir, ISA_V_LSHRREV_B32, v1(v_tmp), isa_int((int)log2_of(config->lds_block)), v1(v_linear));
+		EMIT(ir, ISA_V_LSHRREV_B32, v1(v_tmp), isa_int(loop_log2(config->lds_block)), v1(v_linear));
 	} else {
 		EMIT_LITERAL(ir, ceil_div(1ull << 32, config->lds_block), ISA_S_MOV_B32, s1(loop->s_tmp), IR_LITERAL);
 		EMIT(ir, ISA_V_MUL_HI_U32, v1(v_tmp), v1(v_linear), s1(loop->s_tmp));
@@ -60,7 +55,7 @@ static void write_write_address(struct loop *loop, const struct loop_tensor *ten
 
 	EMIT_LITERAL(ir, config->lanes_coalesced - 1, ISA_V_AND_B32, v1(tensor->v_write), IR_LITERAL, v1(v_tid));
 	write_scale(ir, tensor->v_write, tensor->v_write, along * config->grvw);
-	EMIT(ir, ISA_V_LSHRREV_B32, v1(v_tmp), isa_int((int)log2_of(config->lanes_coalesced)), v1(v_tid));
+	EMIT(ir, ISA_V_LSHRREV_B32, v1(v_tmp), isa_int(loop_log2(config->lanes_coalesced)), v1(v_tid));
 	write_scale(ir, v_tmp, v_tmp, across);
 	EMIT(ir, ISA_V_ADD_U32, v1(tensor->v_write), v1(tensor->v_write), v1(v_tmp));
 	write_padding(loop, config, tensor->v_write, v_tmp);
@@ -72,7 +67,7 @@ static void write_read_address(struct loop *loop, const struct loop_tensor *tens
 	const struct gemm_tensor_config *config = tensor->config;
 	struct ir *ir = loop->ir;
 	unsigned v_tid = loop->kernel->v_tid, v_row = tensor->v_read, v_tmp = loop->v_tmp;
-	int wave_shift = (int)log2_of(64 * wave_divisor), mi_shift = (int)log2_of(config->mi);
+	int wave_shift = loop_log2(64 * wave_divisor), mi_shift = loop_log2(config->mi);
 
 	EMIT(ir, ISA_V_LSHRREV_B32, v1(v_tmp), isa_int(wave_shift), v1(v_tid));
 	EMIT(ir, ISA_V_AND_B32, v1(v_tmp), isa_int((int)config->waves - 1), v1(v_tmp));
@@ -132,7 +127,7 @@ static void write_vector(struct loop *loop, const struct loop_tensor *tensor, un
 	unsigned bytes = config->grvw * config->lds_element, piece = MIN(bytes, config->lds_align);
 
 	for (unsigned at = 0; at < bytes; at += piece)
-		write_store(loop, tensor, ops[log2_of(piece)], v_data + at / 4, (unsigned)ceil_div(piece, 4), linear + at);
+		write_store(loop, tensor, ops[loop_log2(piece)], v_data + at / 4, (unsigned)ceil_div(piece, 4), linear + at);
 }
 
 /* The vector runs across the rows of LDS. */
@@ -177,7 +172,8 @@ unsigned loop_read_steps(const struct loop *loop, const struct loop_tensor *tens
 	return tensor->config->lds_k_major ? 1 : loop->config->k_fold;
 }
 
-struct isa_operand loop_operand(const struct loop *loop, const struct loop_tensor *tensor, unsigned group, unsigned w, unsigned step)
+struct isa_operand loop_operand(const struct loop *loop, const struct loop_tensor *tensor, unsigned group, unsigned w,
+				unsigned step)
 {
 	const struct gemm_tensor_config *config = tensor->config;
 	unsigned fold = loop->config->k_fold, dwords = loop->config->k_per_lane * config->lds_element / 4, v = config->vector_width;
@@ -201,10 +197,10 @@ static void write_fetch(struct loop *loop, const struct loop_tensor *tensor, uns
 	static const uint16_t ops[] = { [1] = ISA_DS_READ_U16, ISA_DS_READ_B32, ISA_DS_READ_B64, ISA_DS_READ_B128 };
 	const struct gemm_tensor_config *config = tensor->config;
 	unsigned bytes = config->read_width * config->lds_element, piece = MIN(bytes, config->lds_align);
-	unsigned linear = gemm_lds_linear(config, row, k);
+	unsigned linear = gemm_lds_linear(config, row, k), dwords = (unsigned)ceil_div(piece, 4);
 
 	for (unsigned at = 0; at < bytes; at += piece)
-		EMIT(loop->ir, ops[log2_of(piece)], isa_vgpr(v_dst + at / 4, (unsigned)ceil_div(piece, 4)), v1(tensor->v_read))->offset =
+		EMIT(loop->ir, ops[loop_log2(piece)], isa_vgpr(v_dst + at / 4, dwords), v1(tensor->v_read))->offset =
 			(int32_t)(config->lds_offset + gemm_lds_padded(config, linear + at));
 }
 

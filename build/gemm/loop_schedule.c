@@ -7,7 +7,8 @@
  * reads the operands of group g + 1. The last group's queue prepares the next macro tile:
  *     one LDS buffer     barrier (all waves have read), LDS writes, barrier, reads of the next tile's first group
  *     two LDS buffers    (LDS writes in earlier groups,) barrier, the other buffer, reads of the next tile's first group
- * With a prefetch of two tiles, a load goes out as soon as its registers are written to LDS; with one, loads go out with the first group.
+ * With a prefetch of two tiles, a load goes out as soon as its registers are written to LDS; with one, loads go out with the
+ * first group.
  */
 #include "build/gemm/loop.h"
 
@@ -22,7 +23,7 @@ struct step {
 	uint16_t load;			/* STEP_LOAD, STEP_WRITE */
 };
 
-enum { MAX_STEPS = 1024 };		/* loads and writes of both tensors, 128 each, and reads of a group, at most 64 of each tensor */
+enum { MAX_STEPS = 1024 };		/* of each tensor at most 128 loads and writes, and 64 reads of a group */
 
 struct queue {
 	struct step steps[MAX_STEPS];
@@ -42,8 +43,8 @@ static void add_read(const struct loop *loop, struct queue *queue, unsigned t, u
 	const struct loop_tensor *tensor = &loop->tensor[t];
 
 	if (tensor->config->prefetch && block < loop_blocks(tensor) && step < loop_read_steps(loop, tensor))
-		queue_add(queue, (struct step){ .kind = STEP_READ, .tensor = (uint8_t)t, .group = (uint16_t)group, .step = (uint16_t)step,
-						.block = (uint16_t)block });
+		queue_add(queue, (struct step){ .kind = STEP_READ, .tensor = (uint8_t)t, .group = (uint16_t)group,
+						.step = (uint16_t)step, .block = (uint16_t)block });
 }
 
 /* The operands of a group that are read ahead, in the order of the MFMAs that want them. */
@@ -186,17 +187,18 @@ static void prepare_mfma(struct loop *loop, const struct mfma *mfma)
 static void write_mfma(struct loop *loop, unsigned group, const struct mfma *mfma)
 {
 	const struct gemm_config *config = loop->config;
+	static const uint16_t ops[3][2] = {
+		{ ISA_V_MFMA_F32_16X16X4_F32, ISA_V_MFMA_F32_32X32X2_F32 },
+		{ ISA_V_MFMA_F32_16X16X16_F16, ISA_V_MFMA_F32_32X32X8_F16 },
+		{ ISA_V_MFMA_F32_16X16X16_BF16, ISA_V_MFMA_F32_32X32X8_BF16 },
+	};
 	enum gemm_type in = config->params.problem.mfma_in;
+	unsigned op = ops[in == GEMM_F32 ? 0 : in == GEMM_F16 ? 1 : 2][config->mi_m == 32];
 	struct isa_operand a = loop_operand(loop, &loop->tensor[0], group, mfma->w0, mfma->step);
 	struct isa_operand b = loop_operand(loop, &loop->tensor[1], group, mfma->w1, mfma->step);
 	unsigned acc = (mfma->w1 * config->tensor[0].wave_tile + mfma->w0) * config->acc_per_mfma;
 	struct isa_operand c = isa_agpr(acc, config->acc_per_mfma);
-	unsigned op;
 
-	if (config->mi_m == 16)
-		op = in == GEMM_F32 ? ISA_V_MFMA_F32_16X16X4_F32 : in == GEMM_F16 ? ISA_V_MFMA_F32_16X16X16_F16 : ISA_V_MFMA_F32_16X16X16_BF16;
-	else
-		op = in == GEMM_F32 ? ISA_V_MFMA_F32_32X32X2_F32 : in == GEMM_F16 ? ISA_V_MFMA_F32_32X32X8_F16 : ISA_V_MFMA_F32_32X32X8_BF16;
 	EMIT(loop->ir, op, c, config->source_swap ? b : a, config->source_swap ? a : b, c);
 }
 
@@ -213,7 +215,7 @@ static void write_late_reads(struct loop *loop, unsigned group)
 	}
 }
 
-/* Operands are made from raw registers a few MFMAs early: an MFMA must stay two wait states behind the VALU that writes its operand. */
+/* Operands are made from raw registers a few MFMAs early: an MFMA has to stay two wait states behind the VALU that writes them. */
 static void write_group(struct loop *loop, struct queue *queue, unsigned group)
 {
 	enum { AHEAD = 2, LONG = 16 };
@@ -221,7 +223,8 @@ static void write_group(struct loop *loop, struct queue *queue, unsigned group)
 	unsigned mfmas = config->k_fold * config->tensor[0].wave_tile * config->tensor[1].wave_tile, prepared = 0;
 
 	write_late_reads(loop, group);
-	if (mfmas >= LONG && config->tensor[0].prefetch && config->tensor[1].prefetch)	/* one wait in place of one for each operand */
+	/* reads ahead are over by now: one wait in place of one for each operand */
+	if (mfmas >= LONG && config->tensor[0].prefetch && config->tensor[1].prefetch)
 		EMIT_LITERAL(loop->ir, isa_waitcnt_pack(63, 7, 0), ISA_S_WAITCNT, IR_IMM);
 	loop->prepared[0] = loop->prepared[1] = 0;
 	for (unsigned n = 0; n < mfmas; n++) {

@@ -107,7 +107,8 @@ static void check_writes(const struct gemm_tensor_config *tensor)
 	for (unsigned lane = 0; lane < tensor->lanes_coalesced * tensor->rows_per_load; lane++)
 		for (unsigned load = 0; load < tensor->loads; load++)
 			for (unsigned j = 0; j < tensor->grvw; j++) {
-				unsigned along = lane % tensor->lanes_coalesced * tensor->grvw, across = lane / tensor->lanes_coalesced;
+				unsigned along = lane % tensor->lanes_coalesced * tensor->grvw;
+				unsigned across = lane / tensor->lanes_coalesced;
 				unsigned c = load % tensor->loads_coalesced * tensor->lanes_coalesced * tensor->grvw + j;
 				unsigned p = load / tensor->loads_coalesced * tensor->rows_per_load;
 				unsigned lane_part = tensor->tlu ? address(tensor, along, across) : address(tensor, across, along);
@@ -145,7 +146,10 @@ static void check_lds(struct gemm_params *params)
 		check_elements_apart(&config, &config.tensor[t]);
 		check_writes(&config.tensor[t]);
 		check_reads(&config, &config.tensor[t]);
-		assert_int_equal(address(&config.tensor[t], 1, 0) % MIN(config.tensor[t].lds_align, config.tensor[t].lds_element), 0);
+		if (config.tensor[t].lds_k_major)
+			assert_int_equal(address(&config.tensor[t], 1, 0) % config.tensor[t].lds_align, 0);
+		else
+			assert_int_equal(address(&config.tensor[t], 0, 1) % config.tensor[t].lds_align, 0);
 	}
 }
 

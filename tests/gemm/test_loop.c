@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The loop over K, run in the emulator on integers: every sum is exact. Tensors are regions of their own, exact to the byte, with NaN
- * wherever no element is; the emulator refuses any access beside them. Every launch runs with both ways in which hardware may
- * check the range of a wide load.
+ * The loop over K, run in the emulator on integers: every sum is exact. Tensors are regions of their own, exact to the byte, with
+ * NaN wherever no element is; the emulator refuses any access beside them. Every launch runs with both ways in which hardware
+ * may check the range of a wide load.
  */
 #include "tests/gemm/common.h"
 
@@ -241,7 +241,8 @@ static void run(const struct test_kernel *test, const struct emu_object *object,
 	for (unsigned n = 0; n < shape->batch; n++)
 		for (unsigned column = 0; column < shape->n; column++)
 			for (unsigned row = 0; row < shape->m; row++) {
-				float found = d[n * elements + (size_t)column * shape->m + row], want = expected(&a, &b, n, row, column);
+				float found = d[n * elements + (size_t)column * shape->m + row];
+				float want = expected(&a, &b, n, row, column);
 				if (found != want)
 					fail_msg("%s: %u x %u x %u, leading %u: D[%u, %u, %u] is %g, not %g", test->name, shape->m,
 						 shape->n, shape->k, shape->leading, row, column, n, found, want);
