@@ -23,8 +23,8 @@
  * After fork() a child must not use a handle of its parent; every function then answers -ECHILD, cachedb_close() only frees memory. A
  * put beyond RLIMIT_FSIZE raises SIGXFSZ, which a program with such a limit has to ignore in order to see -ENOSPC.
  *
- * LMDB trusts the pages of its tree, which carry no checksum (values and index entries do). A flipped bit
- * there is answered with -EIO where LMDB notices it, and may crash the process where it does not.
+ * LMDB trusts the pages of its tree, which carry no checksum (values and index entries do). A flipped bit there is answered with -EIO
+ * where LMDB notices it, and may crash the process where it does not.
  *
  * In the directory: "format" (the version of the layout, and an flock held by all users), LMDB's data.mdb and lock.mdb, and for a moment
  * "damaged".

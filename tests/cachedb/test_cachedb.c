@@ -190,12 +190,12 @@ static void test_more_reads_than_are_remembered_keep_their_order(void **state)
 	struct cachedb *db = open_cache(*state, 0);
 	uint64_t freed;
 
-	for (unsigned i = 0; i < 400; i++)
+	for (unsigned i = 0; i < 300; i++)
 		put_value(db, i, 10);
-	for (unsigned i = 0; i < 400; i++)
-		must_have(db, 399 - i, 10);
+	for (unsigned i = 0; i < 300; i++)
+		must_have(db, 299 - i, 10);
 	assert_int_equal(cachedb_gc(db, 1000, &freed), 0);
-	assert_int_equal(freed, 3000);
+	assert_int_equal(freed, 2000);
 	for (unsigned i = 0; i < 100; i++)
 		must_have(db, i, 10);
 	must_lack(db, 100);
