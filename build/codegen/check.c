@@ -40,11 +40,23 @@ static int check_alloc(struct check *check, size_t n_dwords)
 	return check->insts && check->starts && check->inst_at && check->targets ? 0 : -ENOMEM;
 }
 
+static bool ends_here(const struct check *check)
+{
+	if (check->count == 0)
+		return false;
+	const struct isa_inst *last = &check->insts[check->count - 1];
+	return isa_op_info(check->isa, last->op)->kind == ISA_KIND_END || last->op == ISA_S_SETPC_B64 || last->op == ISA_S_BRANCH;
+}
+
 static int decode(struct check *check, const uint32_t *dwords)
 {
 	memset(check->inst_at, 0xff, (check->n_dwords + 1) * sizeof(*check->inst_at));
 	for (size_t at = 0; at < check->n_dwords;) {
 		int n = isa_decode(check->isa, dwords + at, check->n_dwords - at, &check->insts[check->count]);
+		if (n < 0 && ends_here(check)) {
+			check->n_dwords = at;	/* padding */
+			break;
+		}
 		if (n < 0)
 			return n;
 		check->inst_at[at] = (uint32_t)check->count;

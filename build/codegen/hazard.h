@@ -7,6 +7,13 @@
  * source: the function of LLVM's GCNHazardRecognizer.cpp that has the number (the only public source for most of MFMA on gfx940), and
  * the CDNA3 ISA document, section 4.5 "Manually inserted wait states (NOPs)", where that has it, too.
  *
+ * Deliberately as LLVM 22 has it, so that LLVM's code passes and nothing that LLVM keeps apart is let through, with one exception:
+ * LLVM takes packed VOP3P instructions for writers of half a register (it reads a modifier bit that means op_sel_hi there); we do not.
+ * Beyond LLVM are the two rows for VCCZ and EXECZ as data, from the ISA document.
+ *
+ * A row cannot say what XNACK asks for: memory instructions in a row may be replayed together, so a load among them must not
+ * overwrite an address of another, nor a store follow a load. One wait state between them ends the row.
+ *
  * The producers that may still matter are carried forward through the control flow graph with their distance, the shortest of all
  * paths; no more than 19 wait states back count, so the work is linear in practice.
  */

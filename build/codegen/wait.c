@@ -4,6 +4,7 @@
 #include "base/macro.h"
 #include "build/codegen/access.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -265,30 +266,45 @@ static uint32_t renumber(uint32_t number, uint32_t done, uint32_t shift)
 	return number > done ? number - done + shift : 0;
 }
 
-/* Brings a counter to `issued` operations of which none is done, keeping how recent each is. */
+struct shift {			/* how the numbers of two counters become those of one */
+	uint32_t into, from_done, from;
+};
+
+static bool join_number(const struct shift *shift, uint32_t *into, uint32_t from)
+{
+	uint32_t ours = renumber(*into, 0, shift->into);
+	uint32_t theirs = renumber(from, shift->from_done, shift->from);
+
+	*into = MAX(ours, theirs);
+	return theirs > ours;
+}
+
+/*
+ * Brings a counter to as many operations as either has outstanding, keeping how recent each is. `into` is the state at the entry of a
+ * block: nothing in it is done (or was ever: numbers of operations that are done would come alive). One more operation that nothing
+ * waits for is no change: loops of stores would never end.
+ */
 static bool join_counter(struct counter *into, const struct counter *from)
 {
-	uint32_t outstanding = MAX(into->issued - into->done, from->issued - from->done);
-	uint32_t shift_into = outstanding - (into->issued - into->done);
-	uint32_t shift_from = outstanding - (from->issued - from->done);
-	bool changed = false;	/* one more operation that nothing waits for changes nothing; loops of stores would never end */
+	uint32_t outstanding = MAX(into->issued, from->issued - from->done);
+	struct shift shift = {
+		.into = outstanding - into->issued,
+		.from_done = from->done,
+		.from = outstanding - (from->issued - from->done),
+	};
+	bool changed = join_number(&shift, &into->last_flat, from->last_flat);
+	changed |= join_number(&shift, &into->last_lds, from->last_lds);
+	uint32_t sets = from->touched | (shift.into ? into->touched : 0);
 
-#define JOIN(field)                                                                                \
-	do {                                                                                       \
-		uint32_t ours = renumber(into->field, into->done, shift_into);                     \
-		uint32_t theirs = renumber(from->field, from->done, shift_from);                   \
-		changed |= theirs > ours;                                                          \
-		into->field = MAX(ours, theirs);                                                   \
-	} while (0)
+	assert(into->done == 0);
 
-	JOIN(last_flat);
-	JOIN(last_lds);
-	for (unsigned reg = 0; reg < ACCESS_REGISTERS; reg++)
-		JOIN(reg[reg]);
-#undef JOIN
-	into->issued = outstanding;
-	into->done = 0;
+	for (; sets; sets &= sets - 1) {
+		unsigned first = (unsigned)__builtin_ctz(sets) * REG_SET;
+		for (unsigned reg = first; reg < first + REG_SET; reg++)
+			changed |= join_number(&shift, &into->reg[reg], from->reg[reg]);
+	}
 	into->touched |= from->touched;
+	into->issued = outstanding;
 	return changed;
 }
 

@@ -18,7 +18,8 @@
  *   - s_barrier: for all LDS accesses of this wave, and for loads to LDS (buffer_load ... lds). The barrier itself waits for
  *     nothing (LLVM: FeatureBackOffBarrier), and data behind it belong to other waves. Stores to memory are not waited for: a
  *     barrier orders a workgroup's LDS, and a kernel that hands global memory from wave to wave writes its own s_waitcnt;
- *   - LDS reads: for loads to LDS that this wave has outstanding. Which addresses they meet is not looked at.
+ *   - LDS reads: for loads to LDS that this wave has outstanding. Which addresses they meet is not looked at. (LLVM 22 leaves this
+ *     and the barrier to the program; everything else here is what LLVM does.)
  * Registers that a store or an LDS write reads may be overwritten at once: they are read at issue on gfx9, as far as wait counts are
  * concerned (hazard.h has the exception). s_endpgm waits for nothing.
  *

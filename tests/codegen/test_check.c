@@ -43,7 +43,7 @@ static int release_kernels(void **state)
 
 static void print_problem(void *userdata, const struct check_problem *problem)
 {
-	print_error("%s+0x%zx: %s is missing: it %s%s (producer at 0x%zx)\n", (const char *)userdata, problem->offset, problem->missing,
+	print_error("%s+0x%zx: %s is missing: %s [%s] (producer at 0x%zx)\n", (const char *)userdata, problem->offset, problem->missing,
 		    problem->rule, problem->source, problem->producer);
 }
 
@@ -252,12 +252,35 @@ static void our_passes_do_as_llvm_does(void **state)
 	assert_true(our_states <= llvm_states * 11 / 10);
 }
 
+/* ---- what is no kernel ------------------------------------------------------------------------------------------------- */
+
+static int check_dwords(const uint32_t *dwords, size_t n)
+{
+	return ir_check(isa_find("gfx942"), (const uint8_t *)dwords, n * 4, ignore_problem, NULL);
+}
+
+static void bad_code_is_refused(void **state)
+{
+	static const uint32_t end = 0xbf810000, nop = 0xbf800000, branch = 0xbf820000, none = 0xffffffff;
+
+	assert_int_equal(check_dwords((const uint32_t[]){ nop, end }, 2), 0);
+	assert_int_equal(check_dwords((const uint32_t[]){ nop, end, none }, 3), 0);	/* padding */
+	assert_int_equal(check_dwords((const uint32_t[]){ nop, none, end }, 3), -EILSEQ);
+	assert_int_equal(check_dwords((const uint32_t[]){ branch | 5, end }, 2), -EINVAL);
+	assert_int_equal(check_dwords((const uint32_t[]){ branch | 0xfffe, end }, 2), -EINVAL);
+	assert_int_equal(check_dwords((const uint32_t[]){ branch | 1, end, none }, 3), -EINVAL);
+	/* s_mov_b32 s0, 0xbf810000: its literal looks like an instruction and is none */
+	assert_int_equal(check_dwords((const uint32_t[]){ branch | 1, 0xbe8000ff, end, end }, 4), -EINVAL);
+	assert_int_equal(check_dwords(&end, 0), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(llvm_code_passes_unchanged),
 		cmocka_unit_test(any_weaker_wait_of_llvm_is_reported),
 		cmocka_unit_test(our_passes_do_as_llvm_does),
+		cmocka_unit_test(bad_code_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, compile_kernels, release_kernels);
