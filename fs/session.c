@@ -50,6 +50,7 @@ int fs_new(struct engine *engine, const struct fs_options *options, struct fs **
 	pthread_mutex_init(&fs->store_lock, NULL);
 	pthread_mutex_init(&fs->ahead_lock, NULL);
 	pthread_cond_init(&fs->watch, NULL);
+	engine_prepare(engine);
 	*ret_fs = fs;
 	return 0;
 }

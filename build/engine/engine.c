@@ -363,6 +363,20 @@ const char *engine_fault(const struct engine *engine, size_t i)
 	return engine->faults[i];
 }
 
+static void find_linker(void *userdata, bool cancelled)
+{
+	struct engine *engine = userdata;
+	const char *version;
+
+	if (!cancelled)
+		linker_identify(engine->linker, &version, NULL);	/* a failure is told by the first file that needs it */
+}
+
+void engine_prepare(struct engine *engine)
+{
+	engine_call(engine, find_linker, engine);
+}
+
 const char *engine_linker_version(struct engine *engine)
 {
 	return linker_version(engine->linker);

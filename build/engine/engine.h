@@ -161,6 +161,9 @@ int engine_coverage(struct engine *engine, const char *arch, struct buffer *ret_
 /* JSON: jobs, queue, cache, bytes, times. Does not block. */
 int engine_status(struct engine *engine, struct buffer *ret_json);
 
+/* Begins to look for the linker, so that the hashes of linked files can be known before the first of them is asked for. Does not block. */
+void engine_prepare(struct engine *engine);
+
 /* The linker's version, when it has been found already; NULL before. */
 const char *engine_linker_version(struct engine *engine);
 

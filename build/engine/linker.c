@@ -62,6 +62,8 @@ static int read_all(int fd, struct buffer *buffer)
 
 	if (fstat(fd, &st) < 0)
 		return -errno;
+	if (st.st_size == 0)
+		return 0;
 	uint8_t *place = buffer_extend(buffer, (size_t)st.st_size);
 	if (!place)
 		return -ENOMEM;

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+#include "build/engine/cpus.h"
+#include "build/engine/pool.h"
+#include "base/macro.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+struct noted {				/* a task that writes down when it ran */
+	struct pool_task task;
+	unsigned *clock, when;
+	bool cancelled;
+	sem_t *wait, *begun;		/* or NULL */
+};
+
+static void note(struct pool_task *task, bool cancelled)
+{
+	struct noted *noted = (struct noted *)task;
+
+	noted->cancelled = cancelled;
+	noted->when = __atomic_add_fetch(noted->clock, 1, __ATOMIC_SEQ_CST);
+	if (noted->begun)
+		sem_post(noted->begun);
+	if (noted->wait)
+		sem_wait(noted->wait);
+}
+
+static void test_waited_tasks_run_before_those_ahead(void **state)
+{
+	unsigned clock = 0;
+	sem_t gate, begun;
+	struct pool *pool;
+
+	sem_init(&gate, 0, 0);
+	sem_init(&begun, 0, 0);
+	struct noted first = { .task.run = note, .clock = &clock, .wait = &gate, .begun = &begun };
+	struct noted ahead[3], waited[2];
+	assert_int_equal(pool_new(1, &pool), 0);
+	pool_push(pool, &first.task, POOL_WAITED);
+	sem_wait(&begun);		/* the only worker is busy: the rest queues up */
+	for (size_t i = 0; i < ARRAY_SIZE(ahead); i++) {
+		ahead[i] = (struct noted){ .task.run = note, .clock = &clock };
+		pool_push(pool, &ahead[i].task, POOL_AHEAD);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(waited); i++) {
+		waited[i] = (struct noted){ .task.run = note, .clock = &clock };
+		pool_push(pool, &waited[i].task, POOL_WAITED);
+	}
+	pool_raise(pool, &ahead[2].task);
+	ahead[1].begun = &begun;	/* the last of all */
+	sem_post(&gate);
+	sem_wait(&begun);
+	pool_unref(pool);
+	assert_int_equal(waited[0].when, 2);
+	assert_int_equal(waited[1].when, 3);
+	assert_int_equal(ahead[2].when, 4);
+	assert_int_equal(ahead[0].when, 5);
+	assert_int_equal(ahead[1].when, 6);
+}
+
+static void test_queued_tasks_are_cancelled_at_the_end(void **state)
+{
+	unsigned clock = 0;
+	sem_t gate, begun;
+	struct pool *pool;
+
+	sem_init(&gate, 0, 0);
+	sem_init(&begun, 0, 0);
+	struct noted first = { .task.run = note, .clock = &clock, .wait = &gate, .begun = &begun };
+	struct noted queued = { .task.run = note, .clock = &clock };
+	assert_int_equal(pool_new(1, &pool), 0);
+	pool_push(pool, &first.task, POOL_WAITED);
+	sem_wait(&begun);
+	pool_push(pool, &queued.task, POOL_WAITED);
+	sem_post(&gate);
+	pool_unref(pool);
+	assert_false(first.cancelled);
+	assert_true(queued.when == 2);	/* run exactly once, by whom the end of the pool found first */
+}
+
+struct sum {
+	unsigned char seen[1000];
+	size_t fail_at;
+	unsigned runs;
+};
+
+static int add_one(void *userdata, size_t i)
+{
+	struct sum *sum = userdata;
+
+	__atomic_add_fetch(&sum->seen[i], 1, __ATOMIC_SEQ_CST);
+	__atomic_add_fetch(&sum->runs, 1, __ATOMIC_SEQ_CST);
+	return i == sum->fail_at ? -EBADMSG : 0;
+}
+
+static void test_a_loop_visits_every_index_once(void **state)
+{
+	for (unsigned threads = 1; threads <= 4; threads++) {
+		struct sum sum = { .fail_at = SIZE_MAX };
+		struct pool *pool;
+		assert_int_equal(pool_new(threads, &pool), 0);
+		assert_int_equal(pool_parallel(pool, ARRAY_SIZE(sum.seen), add_one, &sum), 0);
+		assert_int_equal(pool_parallel(pool, 0, add_one, &sum), 0);
+		pool_unref(pool);
+		for (size_t i = 0; i < ARRAY_SIZE(sum.seen); i++)
+			assert_int_equal(sum.seen[i], 1);
+	}
+}
+
+static void test_a_failure_stops_a_loop(void **state)
+{
+	for (unsigned threads = 1; threads <= 3; threads++) {
+		struct sum sum = { .fail_at = 3 };
+		struct pool *pool;
+		assert_int_equal(pool_new(threads, &pool), 0);
+		assert_int_equal(pool_parallel(pool, ARRAY_SIZE(sum.seen), add_one, &sum), -EBADMSG);
+		pool_unref(pool);
+		if (threads == 1)
+			assert_int_equal(sum.runs, 4);
+	}
+}
+
+struct nested {
+	struct pool_task task;
+	struct pool *pool;
+	struct sum sum;
+	int result;
+	sem_t *done;
+};
+
+static void run_nested(struct pool_task *task, bool cancelled)
+{
+	struct nested *nested = (struct nested *)task;
+
+	nested->result = pool_parallel(nested->pool, ARRAY_SIZE(nested->sum.seen), add_one, &nested->sum);
+	sem_post(nested->done);
+}
+
+static void test_loops_inside_of_all_workers_at_once_end(void **state)
+{
+	struct nested *nested = calloc(8, sizeof(*nested));
+	struct pool *pool;
+	sem_t done;
+
+	sem_init(&done, 0, 0);
+	assert_int_equal(pool_new(3, &pool), 0);
+	for (size_t i = 0; i < 8; i++) {
+		nested[i] = (struct nested){ .task.run = run_nested, .pool = pool, .sum.fail_at = SIZE_MAX, .done = &done };
+		pool_push(pool, &nested[i].task, POOL_WAITED);
+	}
+	for (size_t i = 0; i < 8; i++)
+		sem_wait(&done);
+	pool_unref(pool);
+	for (size_t i = 0; i < 8; i++) {
+		assert_int_equal(nested[i].result, 0);
+		assert_int_equal(nested[i].sum.runs, ARRAY_SIZE(nested[i].sum.seen));
+	}
+	free(nested);
+}
+
+static void test_affinity_limits_the_workers(void **state)
+{
+	cpu_set_t before, one;
+
+	assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
+	assert_true(cpus_available() >= 1 && cpus_available() <= (unsigned)CPU_COUNT(&before));
+	CPU_ZERO(&one);
+	for (size_t i = 0; i < CPU_SETSIZE && CPU_COUNT(&one) == 0; i++)
+		if (CPU_ISSET(i, &before))
+			CPU_SET(i, &one);
+	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
+	unsigned cpus = cpus_available();
+	assert_int_equal(sched_setaffinity(0, sizeof(before), &before), 0);
+	assert_int_equal(cpus, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_waited_tasks_run_before_those_ahead),
+		cmocka_unit_test(test_queued_tasks_are_cancelled_at_the_end),
+		cmocka_unit_test(test_a_loop_visits_every_index_once),
+		cmocka_unit_test(test_a_failure_stops_a_loop),
+		cmocka_unit_test(test_loops_inside_of_all_workers_at_once_end),
+		cmocka_unit_test(test_affinity_limits_the_workers),
+	};
+	return cmocka_run_group_tests_name("pool", tests, NULL, NULL);
+}
