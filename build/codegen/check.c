@@ -64,13 +64,12 @@ static int decode(struct check *check, const uint32_t *dwords)
 		at += (size_t)n;
 	}
 	check->starts[check->count] = (uint32_t)check->n_dwords;
-	check->inst_at[check->n_dwords] = (uint32_t)check->count;
 	return 0;
 }
 
 static int find_target(const struct check *check, int64_t dword, uint32_t *ret_inst)
 {
-	if (dword < 0 || dword > (int64_t)check->n_dwords || check->inst_at[dword] == FLOW_NOWHERE)
+	if (dword < 0 || dword >= (int64_t)check->n_dwords || check->inst_at[dword] == FLOW_NOWHERE)
 		return -EINVAL;
 	*ret_inst = check->inst_at[dword];
 	return 0;
