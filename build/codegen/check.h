@@ -6,8 +6,8 @@
  *     r = ir_check(isa, code, size, report, &userdata);
  *
  * `code` is one kernel from its first instruction on, with everything it can reach by branches; other functions may follow. What is no
- * instruction behind s_endpgm, s_branch or s_setpc is padding, and the end. Addresses that are put together with s_getpc_b64, s_add_u32, s_addc_u32 are followed;
- * other calls are taken to go to code that waits for itself.
+ * instruction behind s_endpgm, s_branch or s_setpc is padding, and the end. Addresses that are put together with s_getpc_b64,
+ * s_add_u32, s_addc_u32 are followed; other calls are taken to go to code that waits for itself.
  */
 #pragma once
 

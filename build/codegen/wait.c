@@ -70,7 +70,7 @@ static uint8_t events_of_op(const struct isa_op_info *info, unsigned op)
 {
 	switch (info->unit) {
 	case ISA_UNIT_VMEM:
-		return strcmp(info->name, "buffer_inv") == 0 ? 0 : EVENT_VMEM;
+		return op == ISA_BUFFER_INV ? 0 : EVENT_VMEM;
 	case ISA_UNIT_FLAT:
 		if (starts_with(info->name, "flat_"))
 			return EVENT_FLAT;

@@ -71,11 +71,6 @@ static void llvm_code_passes_unchanged(void **state)
 
 /* ---- every wait is needed --------------------------------------------------------------------------------------------- */
 
-struct mutation {
-	size_t inst;
-	char what[64];
-};
-
 /*
  * Waits of LLVM's that no rule asks for, by kernel and place. They are spelt out so that a new one is looked at.
  */
@@ -100,7 +95,7 @@ static bool is_unneeded(const char *kernel, const char *what)
 }
 
 struct tally {
-	unsigned tried, missed;
+	unsigned tried, excused, missed;
 };
 
 /*
@@ -110,11 +105,21 @@ struct tally {
  */
 static bool is_after_vop3p(const struct ir *ir, size_t inst)
 {
-	const struct isa_inst *before = &ir->insts[inst - 1];
-	const char *name = inst > 0 ? isa_op_info(ir->isa, before->op)->name : "";
+	const struct isa_inst *before = &ir->insts[inst - 1];	/* no function begins with a wait state */
+	const char *name = isa_op_info(ir->isa, before->op)->name;
 
 	return ir->insts[inst].op == ISA_S_NOP && ir->insts[inst].literal == 0 && (before->op_sel_hi & 1) &&
 	       (strncmp(name, "v_pk_", 5) == 0 || strncmp(name, "v_fma_mix", 9) == 0);
+}
+
+/*
+ * The memory model (AMDGPUUsage, "Memory model gfx942") makes a release wait for all that is outstanding behind buffer_wbl2, and an
+ * acquire wait for the atomic in front of buffer_inv, whether or not a register asks for it (LLVM SIMemoryLegalizer).
+ */
+static bool is_memory_order(const struct ir *ir, size_t inst)
+{
+	return inst > 0 && ir->insts[inst].op == ISA_S_WAITCNT &&
+	       (ir->insts[inst - 1].op == ISA_BUFFER_WBL2 || ir->insts[inst + 1].op == ISA_BUFFER_INV);
 }
 
 /* Checks the code with one instruction changed (replacement), or taken out (NULL). */
@@ -142,8 +147,10 @@ static void mutate(const struct kernel *kernel, struct ir *ir, size_t inst, cons
 		return;
 	char place[128];
 	snprintf(place, sizeof(place), "at %zu: %s", inst, what);
-	if (is_unneeded(kernel->name, place) || is_after_vop3p(ir, inst))
+	if (is_unneeded(kernel->name, place) || is_after_vop3p(ir, inst) || is_memory_order(ir, inst)) {
+		tally->excused++;
 		return;
+	}
 	print_error("%s, %s: not reported\n", kernel->name, place);
 	tally->missed++;
 }
@@ -202,7 +209,8 @@ static void any_weaker_wait_of_llvm_is_reported(void **state)
 			ir_unref(ir);
 		}
 	}
-	print_message("%u weaker waits, %u shorter nops\n", waits.tried, nops.tried);
+	print_message("%u weaker waits, %u of them excused; %u shorter nops, %u of them excused\n", waits.tried, waits.excused, nops.tried,
+		      nops.excused);
 	assert_int_equal(waits.missed, 0);
 	assert_int_equal(nops.missed, 0);
 	assert_true(waits.tried > 150);

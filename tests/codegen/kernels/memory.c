@@ -49,6 +49,15 @@ KERNEL void memory_atomic(GLOBAL u32 *counter, GLOBAL u32 *out)
 	out[ticket] = lane();
 }
 
+KERNEL void memory_release_acquire(GLOBAL u32 *flag, GLOBAL u32 *out)
+{
+	out[lane()] = lane();
+	u32 last = __scoped_atomic_fetch_add((GLOBAL u32 *)flag, 1, __ATOMIC_ACQ_REL, __MEMORY_SCOPE_DEVICE);
+
+	if (last == 7)
+		out[lane() + 64] = out[lane() ^ 1];
+}
+
 KERNEL void memory_to_lds(GLOBAL u32 *out, GLOBAL u32 *in)
 {
 	__builtin_amdgcn_global_load_lds(in + lane(), staged, 4, 0, 0);
