@@ -86,8 +86,8 @@ static bool constant_fits_type(const struct isa_operand *operand, unsigned type,
 		return false;
 	if (!integer && type != ISA_TYPE_F16)
 		return true;
-	if (operand->code == ISA_LITERAL)
-		return inst->literal <= 0xffff;
+	if (operand->code == ISA_LITERAL)	/* clang sign-extends negative integers to the literal's 32 bits */
+		return inst->literal <= 0xffff || (integer && inst->literal >= 0xffff8000);
 	return !integer || operand->code < ISA_HALF || operand->code > ISA_HALF + 8;
 }
 
@@ -174,7 +174,7 @@ static bool has_reserved_bits(uint32_t simm16, unsigned type)
 {
 	switch (type) {
 	case ISA_TYPE_WAITCNT:
-		return simm16 & 0x3000;
+		return simm16 & 0x3080;
 	case ISA_TYPE_SENDMSG:		/* message, operation, stream */
 		return simm16 & ~0x37fu;
 	case ISA_TYPE_GPR_IDX:
@@ -285,7 +285,7 @@ static int encode_buffer(const struct isa_fields *f, uint32_t *w)
 {
 	const struct isa_inst *inst = f->inst;
 	bool typed = f->row->format == ISA_FORMAT_MTBUF, addressed = (inst->flags & (ISA_OFFEN | ISA_IDXEN)) != 0;
-	unsigned known = ISA_SC0 | ISA_SC1 | ISA_NT | (f->row->info.n_operands ? ISA_OFFEN | ISA_IDXEN | ISA_LDS : 0);
+	unsigned known = ISA_SC0 | ISA_SC1 | (f->row->info.n_operands ? ISA_NT | ISA_OFFEN | ISA_IDXEN | ISA_LDS : 0);
 	int agpr = data_is_agpr(f);
 
 	if (agpr < 0 || inst->offset < 0 || inst->offset > (f->row->info.n_operands ? 0xfff : 0) || (inst->flags & ~known))

@@ -79,13 +79,13 @@ static bool has_inline_form(uint32_t value, unsigned type)
 	const uint32_t *floats = type == ISA_TYPE_F16 ? f16 : f32;
 	int32_t as_int = type == ISA_TYPE_F16 ? (int16_t)value : (int32_t)value;
 
-	if (type == ISA_TYPE_I64 || type == ISA_TYPE_B64 || type == ISA_TYPE_I16 || type == ISA_TYPE_B16)	/* extended with zeros */
+	if (type == ISA_TYPE_I64 || type == ISA_TYPE_B64)	/* 32 bits, extended with zeros */
 		return value <= 64;
 	if (type == ISA_TYPE_F64)	/* the encoder knows no such literal */
 		return false;
 	if (as_int >= -16 && as_int <= 64)
 		return true;
-	for (size_t i = 0; i < sizeof(f32) / sizeof(f32[0]) && type != ISA_TYPE_PKF16; i++) {
+	for (size_t i = 0; i < sizeof(f32) / sizeof(f32[0]) && type != ISA_TYPE_PKF16 && type != ISA_TYPE_I16 && type != ISA_TYPE_B16; i++) {
 		if (value == floats[i])
 			return true;
 	}
@@ -98,6 +98,8 @@ static void put_literal(struct out *out, uint32_t value, const struct isa_operan
 		put(out, "%d", (int32_t)value);
 	else if (info->field != ISA_FIELD_LITERAL && has_inline_form(value, info->type))
 		put(out, "lit(0x%x)", value);
+	else if (info->type == ISA_TYPE_I16 || info->type == ISA_TYPE_B16)
+		put(out, "0x%x", value & 0xffff);
 	else
 		put(out, "0x%x", value);
 }
@@ -149,7 +151,7 @@ static void put_message(struct out *out, unsigned simm16)
 		[7] = "ORDERED_PS_DONE", [8] = "EARLY_PRIM_DEALLOC", [9] = "GS_ALLOC_REQ", [10] = "GET_DOORBELL", [15] = "SYSMSG",
 	};
 	static const char *const gs_ops[] = { "NOP", "CUT", "EMIT", "EMIT_CUT" };
-	static const char *const system_ops[] = { [1] = "ECC_ERR_INTERRUPT", [2] = "REG_RD", [3] = "HOST_TRAP_ACK", [4] = "TTRACE_PC" };
+	static const char *const system_ops[] = { [1] = "ECC_ERR_INTERRUPT", [2] = "REG_RD", [4] = "TTRACE_PC" };
 	unsigned id = simm16 & 15, op = simm16 >> 4 & 7, stream = simm16 >> 8 & 3;
 	bool gs = id == 2 || id == 3;
 
@@ -157,7 +159,7 @@ static void put_message(struct out *out, unsigned simm16)
 		put(out, "sendmsg(MSG_%s, GS_OP_%s, %u)", names[id], gs_ops[op], stream);
 	else if (id == 3 && op == 0 && stream == 0)
 		put(out, "sendmsg(MSG_GS_DONE, GS_OP_NOP)");
-	else if (id == 15 && op > 0 && op < 5 && stream == 0)
+	else if (id == 15 && op < 5 && system_ops[op] && stream == 0)
 		put(out, "sendmsg(MSG_SYSMSG, SYSMSG_OP_%s)", system_ops[op]);
 	else if (names[id] && !gs && id != 15 && op == 0 && stream == 0)
 		put(out, "sendmsg(MSG_%s)", names[id]);

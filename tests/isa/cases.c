@@ -23,13 +23,41 @@ bool inst_equal(const struct isa_inst *a, const struct isa_inst *b)
 	       a->src1_sel == b->src1_sel;
 }
 
+static bool is_canonical_mask(unsigned offset)
+{
+	unsigned and = offset & 31, or = offset >> 5 & 31, xor = offset >> 10 & 31;
+
+	return offset >= 0x8000 || ((or & (and | xor)) == 0 && (xor & ~and) == 0);
+}
+
+static bool has_extended_literal(const struct isa_inst *inst)
+{
+	const struct isa_op_info *info = isa_op_info(isa_find("gfx942"), inst->op);
+
+	for (unsigned i = 0; i < inst->n_operands && inst->literal > 0xffff; i++) {
+		unsigned type = info->operand[i].type;
+
+		if (inst->operand[i].code == ISA_LITERAL && (type == ISA_TYPE_I16 || type == ISA_TYPE_B16))
+			return true;
+	}
+	return false;
+}
+
 bool text_is_exact(const struct isa_inst *inst)
 {
-	unsigned and = inst->offset & 31, or = inst->offset >> 5 & 31, xor = inst->offset >> 10 & 31;
-
-	if (inst->op != ISA_DS_SWIZZLE_B32 || inst->offset >= 0x8000)
+	if (has_extended_literal(inst))
+		return false;
+	switch (inst->op) {
+	case ISA_DS_SWIZZLE_B32:
+		return is_canonical_mask((unsigned)inst->offset);
+	case ISA_V_FMAMK_F32:
+	case ISA_V_FMAAK_F32:
+	case ISA_V_MADMK_F16:
+	case ISA_V_MADAK_F16:
+		return inst->literal < 128 || inst->literal > 255;
+	default:
 		return true;
-	return (or & (and | xor)) == 0 && (xor & ~and) == 0;
+	}
 }
 
 void cases_release(struct cases *cases)

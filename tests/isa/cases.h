@@ -20,8 +20,12 @@ void cases_add(struct cases *cases, const struct isa *isa, unsigned op, enum isa
 
 void cases_release(struct cases *cases);
 
-/* Whether llvm-mc makes the same dwords of the text. The only exception are swizzle masks: two masks that do the same have the same
- * text, and llvm-mc chooses one. */
+/*
+ * Whether text and dwords can be compared. Three things cannot:
+ *   - swizzle masks: two masks that do the same have the same text, and llvm-mc chooses one;
+ *   - negative literals of 16-bit integers that are extended to 32 bits, as clang writes them: the text shows 16 bits;
+ *   - v_fmamk, v_fmaak and their f16 kind with a dword from 128 to 255: llvm-objdump 22 prints it as if it were an operand code.
+ */
 bool text_is_exact(const struct isa_inst *inst);
 
 /* Field by field: padding does not count. */

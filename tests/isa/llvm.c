@@ -15,12 +15,12 @@ extern char **environ;
 #define TARGET "-triple=amdgcn-amd-amdhsa", "-mcpu=gfx942"
 
 struct folder {
-	char path[64];
+	char path[96];
 };
 
 static int folder_make(struct folder *folder)
 {
-	snprintf(folder->path, sizeof(folder->path), "/tmp/tensilefs-isa-XXXXXX");
+	snprintf(folder->path, sizeof(folder->path), "%s/isa-test-XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
 	return mkdtemp(folder->path) ? 0 : -errno;
 }
 
