@@ -176,8 +176,8 @@ static void words_that_are_no_instruction(void **state)
 {
 	static const uint32_t words[][2] = {
 		{ 0xffffffff, 0 },
-		{ 0xbeff0000, 0 },		/* SOP1 without such an opcode */
-		{ 0x7e0000f9, 0x00000700 },	/* SDWA with a selector of 7 */
+		{ 0xbe802f00, 0 },		/* SOP1 without such an opcode */
+		{ 0x7e0002f9, 0x00000700 },	/* SDWA with a selector of 7 */
 		{ 0x7e0002fa, 0xff010001 },	/* DPP without such a control */
 		{ 0xd1cb0000, 0x0000feff },	/* a literal in VOP3 */
 		{ 0xd0000000, 0 },
