@@ -199,18 +199,40 @@ static void step(struct hazard_analysis *analysis, uint32_t index)
 			check_against(&analysis->tables, &analysis->entries[analysis->window[i]], facts, &finding);
 		check_unknown(analysis, index, &finding);
 	}
-	check_clause(analysis, facts, index, &finding);
+	/* Clauses only while reporting: a wait state that would not come about must not make what leaves the block look older. */
+	if (analysis->found)
+		check_clause(analysis, facts, index, &finding);
 	if (finding.missing && analysis->found)
 		analysis->found(analysis->userdata, &finding);
 	advance(analysis, finding.missing + wait_states_of(facts));
 	remember(analysis, index, 0);
 }
 
-static void enter_block(struct hazard_analysis *analysis, const struct hazard_state *state)
+/* A label does not end a clause: the instructions in front of it belong to the same one when they run into the block. */
+static void resume_clause(struct hazard_analysis *analysis, uint32_t begin)
+{
+	const struct flow *flow = analysis->flow;
+	struct facts *facts = &next_entry(analysis)->facts;
+	uint32_t first = begin;
+
+	analysis->clause.count = 0;
+	analysis->clause.kind = CLAUSE_NONE;
+	while (first > 0 && begin - first < analysis->clause.depth &&
+	       clause_kind_of(isa_op_info(flow->isa, flow->insts[first - 1].op)) != CLAUSE_NONE)
+		first--;
+	for (; first < begin; first++) {
+		struct hazard_finding already_known = { 0 };
+
+		facts_get(&analysis->tables, &flow->insts[first], facts);
+		check_clause(analysis, facts, first, &already_known);
+	}
+}
+
+static void enter_block(struct hazard_analysis *analysis, uint32_t begin, const struct hazard_state *state)
 {
 	analysis->n_window = 0;
-	analysis->clause.count = 0;
-	analysis->clause.meets = false;
+	if (analysis->found)
+		resume_clause(analysis, begin);
 	analysis->unknown = state->unknown;
 	for (uint32_t i = 0; i < state->n; i++) {
 		uint32_t index = state->recent[i].index;
@@ -237,10 +259,10 @@ static void transfer(void *context, const struct flow_block *block, void *state)
 
 	if (block->begin == block->end)
 		return;		/* where returns meet: nothing happens there */
-	enter_block(analysis, state);
+	enter_block(analysis, begin, state);
 	/*
 	 * What leaves a block happened in its last OLDEST instructions, and how many wait states are put between those depends on OLDEST
-	 * more. While solving, a long block need not be read from its beginning.
+	 * more. While solving, a long block need not be read from its beginning; what is missed only makes things look younger.
 	 */
 	if (!analysis->found && block->end - begin > 2 * OLDEST) {
 		begin = block->end - 2 * OLDEST;
