@@ -96,29 +96,35 @@ struct emu_object *compile_c(const char *source, const char *options)
 	return load(bytes, size);
 }
 
-static const char descriptor[] =
-	"\ts_endpgm\n"
-	"\t.rodata\n\t.p2align 6\n\t.amdhsa_kernel k\n"
-	"\t.amdhsa_next_free_vgpr 64\n\t.amdhsa_accum_offset 32\n\t.amdhsa_next_free_sgpr 32\n"
-	"\t.amdhsa_user_sgpr_kernarg_segment_ptr 1\n\t.amdhsa_system_sgpr_workgroup_id_x 1\n"
-	"\t.amdhsa_group_segment_fixed_size 1024\n\t.amdhsa_kernarg_size 64\n\t.end_amdhsa_kernel\n";
+static void write_kernel(FILE *file, size_t i, const char *instructions)
+{
+	fprintf(file, "\t.text\n\t.globl k%zu\n\t.p2align 8\n\t.type k%zu,@function\nk%zu:\n%s\n\ts_endpgm\n\t.size k%zu, . - k%zu\n", i, i, i,
+		instructions, i, i);
+	fprintf(file,
+		"\t.rodata\n\t.p2align 6\n\t.amdhsa_kernel k%zu\n"
+		"\t.amdhsa_next_free_vgpr 64\n\t.amdhsa_accum_offset 32\n\t.amdhsa_next_free_sgpr 32\n"
+		"\t.amdhsa_user_sgpr_kernarg_segment_ptr 1\n\t.amdhsa_system_sgpr_workgroup_id_x 1\n"
+		"\t.amdhsa_group_segment_fixed_size 1024\n\t.amdhsa_kernarg_size 64\n\t.end_amdhsa_kernel\n",
+		i);
+}
 
-uint8_t *compile_kernel_bytes(const char *instructions, size_t *ret_size)
+uint8_t *compile_kernel_bytes(const char *const *instructions, size_t n, size_t *ret_size)
 {
 	char folder[] = "/tmp/tensilefs-emulator-XXXXXX", path[256], mc[128];
 	assert_non_null(mkdtemp(folder));
 	snprintf(path, sizeof(path), "%s/k.s", folder);
 	FILE *file = fopen(path, "w");
 	assert_non_null(file);
-	fprintf(file, "\t.text\n\t.globl k\n\t.p2align 8\n\t.type k,@function\nk:\n%s\n%s", instructions, descriptor);
+	for (size_t i = 0; i < n; i++)
+		write_kernel(file, i, instructions[i]);
 	fclose(file);
 	run("%s -triple=amdgcn-amd-amdhsa -mcpu=gfx942 -filetype=obj %s -o %s/k.o", find_tool("llvm-mc", mc, sizeof(mc)), path, folder);
 	return link_folder(folder, ret_size);
 }
 
-struct emu_object *compile_kernel(const char *instructions)
+struct emu_object *compile_kernels(const char *const *instructions, size_t n)
 {
 	size_t size;
-	uint8_t *bytes = compile_kernel_bytes(instructions, &size);
+	uint8_t *bytes = compile_kernel_bytes(instructions, n, &size);
 	return load(bytes, size);
 }

@@ -14,9 +14,11 @@ bool compile_available(void);
 /* C source (a path) with more clang options, separated by blanks. */
 struct emu_object *compile_c(const char *source, const char *options);
 
-/* The instructions of one kernel named "k", which gets a kernarg pointer in s[0:1], the workgroup id in s2, 32 VGPRs and 32 AccVGPRs,
- * 1024 bytes of LDS. */
-struct emu_object *compile_kernel(const char *instructions);
+/*
+ * Kernels k0, k1 ... from their instructions (an s_endpgm is added). Each gets a kernarg pointer in s[0:1] (64 bytes of arguments), the
+ * workgroup id in s2, the work-item id in v0, 32 VGPRs, 32 AccVGPRs and 1024 bytes of LDS.
+ */
+struct emu_object *compile_kernels(const char *const *instructions, size_t n);
 
-/* The linked bytes of the same kernel; malloc memory. */
-uint8_t *compile_kernel_bytes(const char *instructions, size_t *ret_size);
+/* The linked bytes of the same; malloc memory. */
+uint8_t *compile_kernel_bytes(const char *const *instructions, size_t n, size_t *ret_size);
