@@ -87,13 +87,13 @@ static int write_document(struct fs *fs, const struct subject *subject, struct b
 	}
 }
 
-/* A recent document of the node, or a new one. */
-static int get_document(struct fs *fs, struct node *node, struct document **ret_document)
+/* A recent document of the node (if `recent` will do), or a new one. */
+static int get_document(struct fs *fs, struct node *node, bool recent, struct document **ret_document)
 {
 	struct document *document = NULL;
 
 	pthread_mutex_lock(&fs->lock);
-	if (node->document && now_us() - node->document->made_us < FRESH_US)
+	if (recent && node->document && now_us() - node->document->made_us < FRESH_US)
 		document = document_ref(node->document);
 	pthread_mutex_unlock(&fs->lock);
 	if (document) {
@@ -183,7 +183,7 @@ static void work(struct waiter *waiter, struct outcome *outcome)
 		outcome->status = look_up_kernel(fs, waiter->node, waiter->name, &outcome->node);
 		return;
 	case WAIT_GETATTR:
-		outcome->status = get_document(fs, waiter->node, &document);
+		outcome->status = get_document(fs, waiter->node, true, &document);
 		document_unref(document);
 		return;
 	default:
@@ -195,7 +195,7 @@ static void work(struct waiter *waiter, struct outcome *outcome)
 	else if (waiter->what == WAIT_OPENDIR)
 		outcome->status = engine_foreach_kernel(fs->engine, waiter->node->subject.file, add_name, outcome->handle, NULL);
 	else
-		outcome->status = get_document(fs, waiter->node, &outcome->handle->document);
+		outcome->status = get_document(fs, waiter->node, waiter->node->subject.kind != NODE_STATUS, &outcome->handle->document);
 }
 
 static void answer(struct waiter *waiter, struct outcome *outcome)

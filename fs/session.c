@@ -8,6 +8,7 @@
 #include <spawn.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -133,12 +134,13 @@ static bool is_mounted(const char *path)
 	return stat(path, &here) == 0 && stat(parent, &above) == 0 && here.st_dev != above.st_dev;
 }
 
-/* A connection that was aborted leaves its mount behind, as a killed daemon does. */
+/* A connection that was aborted leaves its mount behind, as a killed daemon does. statfs() always asks the daemon, where stat() would
+ * take attributes that the kernel still has. */
 static int remove_dead_mount(const char *mountpoint)
 {
-	struct stat st;
+	struct statfs buffer;
 
-	return stat(mountpoint, &st) < 0 && errno == ENOTCONN ? unmount(mountpoint) : 0;
+	return statfs(mountpoint, &buffer) < 0 && errno == ENOTCONN ? unmount(mountpoint) : 0;
 }
 
 static int check_mountpoint(struct fs *fs, const char *mountpoint, struct error *error)

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/fs/common.h"
+
+#include <fcntl.h>
+#include <glob.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <sys/wait.h>
+#include <time.h>
+
+const char *tensilefs(void)
+{
+	const char *program = getenv("TENSILEFS");
+	int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+
+	if (fd < 0)
+		exit(77);
+	close(fd);
+	if (!program)
+		fail_msg("TENSILEFS names no program");
+	return program;
+}
+
+double seconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+static bool is_visible(const struct mount *mount)
+{
+	char arch[sizeof(mount->path) + 8];
+	struct statfs answer;		/* asks the daemon, where stat() may find what the kernel knew of a mount before */
+
+	snprintf(arch, sizeof(arch), "%s/gfx942", mount->path);
+	return statfs(arch, &answer) == 0;
+}
+
+struct mount mount_logic(void **state, const char *logic, const char *arguments)
+{
+	struct mount mount;
+	char command[2048];
+
+	snprintf(mount.path, sizeof(mount.path), "%s", in_scratch(state, "mnt"));
+	mkdir(mount.path, 0755);
+	snprintf(command, sizeof(command), "exec '%s' mount -f --linker '%s' %s '%s' '%s'", tensilefs(), real_linker(), arguments, logic,
+		 mount.path);
+	mount.pid = fork();
+	assert_true(mount.pid >= 0);
+	if (mount.pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGTERM);	/* a test that dies leaves no mount behind */
+		execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+		_exit(127);
+	}
+	for (double end = seconds() + 20; !is_visible(&mount); usleep(2000)) {
+		if (waitpid(mount.pid, NULL, WNOHANG) == mount.pid || seconds() > end)
+			fail_msg("the mount did not come up: %s", command);
+	}
+	return mount;
+}
+
+int mount_end(struct mount *mount)
+{
+	int status;
+
+	assert_int_equal(kill(mount->pid, SIGTERM), 0);
+	for (double end = seconds() + 20; waitpid(mount->pid, &status, WNOHANG) != mount->pid; usleep(2000))
+		if (seconds() > end)
+			fail_msg("the daemon did not end");
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+const char *file_in(const struct mount *mount, const char *suffix, unsigned n)
+{
+	static char names[8][1024];
+	static unsigned next;
+	char *name = names[next++ % ARRAY_SIZE(names)];
+	char pattern[512];
+	glob_t found;
+
+	snprintf(pattern, sizeof(pattern), "%s/gfx942/*_Type_*%s", mount->path, suffix);
+	assert_int_equal(glob(pattern, 0, NULL, &found), 0);
+	assert_true(n < found.gl_pathc);
+	snprintf(name, sizeof(names[0]), "%s", found.gl_pathv[n]);
+	globfree(&found);
+	return name;
+}
+
+uint64_t mount_number(const struct mount *mount, const char *key)
+{
+	char path[sizeof(mount->path) + 32], member[64];
+
+	snprintf(path, sizeof(path), "%s/.tensilefs/status", mount->path);
+	snprintf(member, sizeof(member), "\"%s\":", key);
+	_cleanup_free_ char *text = read_text(path, NULL);
+	const char *found = strstr(text, member);
+	if (!found)
+		fail_msg("no '%s' in the status: %s", key, text);
+	return strtoull(found + strlen(member), NULL, 10);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * For the tests of the mount: a real mount of the built program per test, as root or with fusermount3. Skipped (77) without /dev/fuse.
+ */
+#pragma once
+
+#include "tests/engine/common.h"
+
+#include <sys/types.h>
+
+/* The program under test, from $TENSILEFS. */
+const char *tensilefs(void);
+
+struct mount {
+	char path[SCRATCH_SIZE + 16];	/* the mountpoint */
+	pid_t pid;			/* of the daemon */
+};
+
+/* Mounts in the foreground of a child and waits until it is visible. `arguments` stand before LOGIC, shell syntax. */
+struct mount mount_logic(void **state, const char *logic, const char *arguments);
+
+/* Unmounts with SIGTERM and waits for the daemon; its exit status. */
+int mount_end(struct mount *mount);
+
+/* The n-th file of the mount's gfx942 with that suffix, without looking at more than names; static memory, the last 8 stay valid. */
+const char *file_in(const struct mount *mount, const char *suffix, unsigned n);
+
+uint64_t mount_number(const struct mount *mount, const char *key);	/* of .tensilefs/status, at any depth */
+double seconds(void);							/* monotonic */
