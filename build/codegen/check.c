@@ -148,6 +148,7 @@ static void report_hazard(void *userdata, const struct hazard_finding *finding)
 		.producer = check->starts[finding->producer] * 4ul,
 		.rule = finding->rule,
 		.source = finding->source,
+		.xnack_only = finding->xnack_only,
 	};
 
 	snprintf(problem.missing, sizeof(problem.missing), "s_nop %u", finding->missing - 1);

@@ -18,6 +18,7 @@ struct check_problem {
 	size_t producer;	/* bytes: what it collides with (wait states), else equal to offset */
 	const char *rule;
 	const char *source;
+	bool xnack_only;	/* matters only where page faults are retried; hand-written kernels often ignore it */
 	char missing[64];	/* "s_waitcnt vmcnt(3)", "s_nop 4" */
 };
 

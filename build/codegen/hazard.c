@@ -122,6 +122,7 @@ static void check_clause(struct hazard_analysis *analysis, const struct facts *f
 		finding->producer = index - 1;
 		finding->rule = "memory instructions in a row cannot be replayed (XNACK)";
 		finding->source = "LLVM GCNHazardRecognizer::checkSoftClauseHazards";
+		finding->xnack_only = true;
 		clause->count = 0;
 		clause->meets = facts_write_read(&facts->access, &facts->access);
 	}

@@ -29,6 +29,7 @@ struct hazard_finding {
 	unsigned missing;	/* wait states to add in front of inst */
 	const char *rule;	/* "an MFMA result is read by VALU" */
 	const char *source;
+	bool xnack_only;	/* matters only where page faults are retried */
 };
 
 /*

@@ -16,21 +16,24 @@ static const char *const sources[] = { "control", "lds", "math", "memory", "mfma
 
 static struct object objects[ARRAY_SIZE(sources)];
 
-static int compile_kernels(void **state)
+static void compile_kernel(const char *source, const char *optimisation, const char *target, struct object *object)
 {
 	const char *folder = make_folder(), *root = getenv("TENSILEFS_SOURCE");
+	char path[512], compiled[512];
 
 	assert_non_null(root);
-	for (unsigned i = 0; i < ARRAY_SIZE(sources); i++) {
-		char source[512], object[512];
-
-		snprintf(source, sizeof(source), "%s/tests/codegen/kernels/%s.c", root, sources[i]);
-		snprintf(object, sizeof(object), "%s/%s.o", folder, sources[i]);
-		run_tool((const char *const[]){ "clang", "-target", "amdgcn-amd-amdhsa", "-mcpu=gfx942", "-nogpulib", "-O2", "-c", source, "-o",
-						object, NULL });
-		object_load(&objects[i], object);
-	}
+	snprintf(path, sizeof(path), "%s/tests/codegen/kernels/%s.c", root, source);
+	snprintf(compiled, sizeof(compiled), "%s/%s.o", folder, source);
+	run_tool((const char *const[]){ "clang", "-target", "amdgcn-amd-amdhsa", target, "-nogpulib", optimisation, "-c", path, "-o", compiled,
+					NULL });
+	object_load(object, compiled);
 	release_folder();
+}
+
+static int compile_kernels(void **state)
+{
+	for (unsigned i = 0; i < ARRAY_SIZE(sources); i++)
+		compile_kernel(sources[i], "-O2", "-mcpu=gfx942", &objects[i]);
 	return 0;
 }
 
@@ -51,22 +54,57 @@ static void ignore_problem(void *userdata, const struct check_problem *problem)
 {
 }
 
+static unsigned assert_passes(const struct object *object)
+{
+	for (size_t k = 0; k < object->n_kernels; k++) {
+		const struct kernel *kernel = &object->kernels[k];
+		int r = ir_check(isa_find("gfx942"), kernel->code, kernel->size, print_problem, (void *)kernel->name);
+
+		if (r != 0)
+			print_error("%s: %d\n", kernel->name, r);
+		assert_int_equal(r, 0);
+	}
+	return (unsigned)object->n_kernels;
+}
+
 static void llvm_code_passes_unchanged(void **state)
 {
-	const struct isa *isa = isa_find("gfx942");
+	static const char *const optimisations[] = { "-O0", "-O1", "-O3" };
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < ARRAY_SIZE(sources); i++) {
-		for (size_t k = 0; k < objects[i].n_kernels; k++, n++) {
-			const struct kernel *kernel = &objects[i].kernels[k];
-			int r = ir_check(isa, kernel->code, kernel->size, print_problem, (void *)kernel->name);
+		n += assert_passes(&objects[i]);
+		for (unsigned o = 0; o < ARRAY_SIZE(optimisations); o++) {
+			struct object object;
 
-			if (r != 0)
-				print_error("%s: %d\n", kernel->name, r);
-			assert_int_equal(r, 0);
+			compile_kernel(sources[i], optimisations[o], "-mcpu=gfx942", &object);
+			n += assert_passes(&object);
+			object_release(&object);
 		}
 	}
-	assert_in_range(n, 30, 100);
+	print_message("%u functions\n", n);
+	assert_true(n > 100);
+}
+
+static void count_xnack(void *userdata, const struct check_problem *problem)
+{
+	unsigned *counts = userdata;
+
+	counts[problem->xnack_only]++;
+}
+
+/* The same kernels for a machine that does not retry: only what XNACK asks for is missing. */
+static void code_without_xnack_lacks_nothing_else(void **state)
+{
+	unsigned counts[2] = { 0 };
+	struct object object;
+
+	compile_kernel("memory", "-O2", "-mcpu=gfx942:xnack-", &object);
+	for (size_t k = 0; k < object.n_kernels; k++)
+		assert_true(ir_check(isa_find("gfx942"), object.kernels[k].code, object.kernels[k].size, count_xnack, counts) >= 0);
+	object_release(&object);
+	assert_int_equal(counts[false], 0);
+	assert_true(counts[true] > 0);
 }
 
 /* ---- every wait is needed --------------------------------------------------------------------------------------------- */
@@ -286,6 +324,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(llvm_code_passes_unchanged),
+		cmocka_unit_test(code_without_xnack_lacks_nothing_else),
 		cmocka_unit_test(any_weaker_wait_of_llvm_is_reported),
 		cmocka_unit_test(our_passes_do_as_llvm_does),
 		cmocka_unit_test(bad_code_is_refused),
