@@ -8,15 +8,7 @@
  *
  * Each step reports the first contradiction it sees and the rest is still derived, so that --keep-all can write what the peer writes.
  */
-#include "build/logic/parameters.h"
-
-struct arch_traits {
-	const char *arch;
-	bool mfma;
-	uint8_t wmma;			/* generation; 0 none */
-	bool nt_bit;			/* memory instructions have nt: NonTemporal values from 4 up (AsmCaps HasNTModifier) */
-	bool preload;			/* kernel arguments can be preloaded into SGPRs */
-};
+#include "build/logic/derive.h"
 
 static const struct arch_traits archs[] = {
 	{ "gfx908", .mfma = true },
@@ -35,15 +27,6 @@ static const struct arch_traits archs[] = {
 	{ "gfx1201", .wmma = 2 },
 };
 
-struct deriving {
-	const struct arch_traits *arch;
-	const struct logic_problem *problem;
-	struct solution *solution;
-	struct error *error;
-	bool no_reject;			/* hand-written kernels may break the rules (NoReject) */
-	int failure;
-};
-
 /* Notes a contradiction; the first one is what the caller gets. */
 #define REJECT(deriving, ...)                                                                      \
 	do {                                                                                       \
@@ -52,24 +35,9 @@ struct deriving {
 			d_->failure = error_set(d_->error, -EINVAL, __VA_ARGS__);                  \
 	} while (0)
 
-static int get(const struct deriving *deriving, enum parameter parameter)
-{
-	return number_of(deriving->solution, parameter);
-}
-
-static void set(struct deriving *deriving, enum parameter parameter, int value)
-{
-	deriving->solution->value[parameter] = LOGIC_INT(value);
-}
-
 static void set_flag(struct deriving *deriving, enum parameter parameter, bool value)
 {
 	deriving->solution->value[parameter] = LOGIC_BOOL(value);
-}
-
-static unsigned bytes_of(int type)
-{
-	return logic_type(type)->quarter_registers;
 }
 
 /* Numbers outside of these make no kernel, and arithmetic on them could overflow. */
@@ -262,7 +230,7 @@ static void derive_global_split(struct deriving *deriving)
 		set(deriving, P_StreamKXCCMapping, 0);
 		set(deriving, P_DebugStreamK, 0);
 	}
-	solution->workspace_per_element_c = (int)bytes_of(problem->compute);
+	solution->workspace_per_element_c = bytes_of(problem->compute);
 	if (logic_value_true(&problem->use_bias) && logic_value_true(&problem->gradient))
 		solution->workspace_per_element_bias = solution->workspace_per_element_c;
 }
@@ -285,7 +253,7 @@ static void derive_cache_policy(struct deriving *deriving)
 /* Stagger: work groups begin at different places along K. The shift is the logarithm of the loop iterations one step takes. */
 static void derive_stagger(struct deriving *deriving)
 {
-	int unit = get(deriving, P_DepthU) * (int)bytes_of(deriving->problem->in);
+	int unit = get(deriving, P_DepthU) * bytes_of(deriving->problem->in);
 
 	if (!get(deriving, P_StaggerU)) {
 		set(deriving, P_StaggerUMapping, 0);
@@ -301,8 +269,8 @@ static void derive_stagger(struct deriving *deriving)
 	deriving->solution->stagger_stride_shift = shift;
 }
 
-/* Parameters of the main loop that switch each other off. */
-static void derive_loop(struct deriving *deriving)
+/* Parameters that switch others on or off, whatever those say. */
+static void derive_switches(struct deriving *deriving)
 {
 	struct solution *solution = deriving->solution;
 	const struct logic_problem *problem = deriving->problem;
@@ -330,6 +298,12 @@ static void derive_loop(struct deriving *deriving)
 		set(deriving, P_AssertSummationElementMultiple, 8);
 	if (deriving->arch->wmma && solution->mi)
 		set_flag(deriving, P_MIArchVgpr, true);
+}
+
+/* Iterations of the main loop, and local prefetching that would reach over all of them. */
+static void derive_loop(struct deriving *deriving)
+{
+	struct solution *solution = deriving->solution;
 
 	int unroll = get(deriving, P_DepthU) / solution->local_split_u;
 	if (unroll * solution->local_split_u != get(deriving, P_DepthU))
@@ -351,27 +325,6 @@ static bool is_vector(int width)
 	return width >= 1 && width <= 32 && (width & (width - 1)) == 0;
 }
 
-/* The width of a global read when the file leaves it to the peer (-1): the widest that divides a thread's share and that LDS can take
- * without bank conflicts. -2 asks for 1 and is meant for tiles of one column. */
-static void choose_global_read(struct deriving *deriving, bool is_b)
-{
-	const struct solution *solution = deriving->solution;
-	const struct logic_problem *problem = deriving->problem;
-	enum parameter key = is_b ? P_GlobalReadVectorWidthB : P_GlobalReadVectorWidthA;
-	bool tlu = is_b ? problem->trans_b : !problem->trans_a;
-	int transpose = get(deriving, P_TransposeLDS), local = get(deriving, P_LocalReadVectorWidth);
-	bool k_major = transpose == 2 || (transpose == 1 && !tlu);
-	int widest = 16 / (int)bytes_of(is_b ? problem->b : problem->a), width = 1;
-	int share = solution->macro_tile[is_b] * get(deriving, P_DepthU) / solution->num_threads;
-
-	if (get(deriving, key) >= 0 || local < 0)
-		return;
-	for (int w = 1; get(deriving, key) == -1 && w <= (k_major ? MIN(local, widest) : widest); w *= 2)
-		if (share % w == 0)
-			width = w;
-	set(deriving, key, width);
-}
-
 /* The widest global read that edge handling by shifted pointers can undo; 0 when edges of this tensor need none. */
 static int edge_limit(const struct deriving *deriving, bool is_b)
 {
@@ -386,7 +339,7 @@ static int edge_limit(const struct deriving *deriving, bool is_b)
 		return 0;
 	int m = block[0] == 4 ? block[0] * block[4] : block[0];
 	int n = block[1] == 4 ? block[1] * block[5] : block[1];
-	int limit = 16 / MIN(16, (int)bytes_of(problem->in)), wavefront = get(deriving, P_WavefrontSize);
+	int limit = 16 / MIN(16, bytes_of(problem->in)), wavefront = get(deriving, P_WavefrontSize);
 	if (get(deriving, P_SourceSwap))
 		limit = is_b ? solution->mi_output_width * (wavefront / m) : m * get(deriving, P_VectorWidthA);
 	else if (!is_b)
@@ -409,8 +362,6 @@ static void derive_global_read(struct deriving *deriving, bool is_b)
 
 	if (!solution->mi)
 		set(deriving, width_key, 1);
-	if (get(deriving, width_key) < 0)
-		return;		/* automatic, see check_resolved() */
 	if (!is_vector(get(deriving, width_key))) {
 		REJECT(deriving, "%s is %d", parameter_name(width_key), get(deriving, width_key));
 		return;
@@ -470,20 +421,6 @@ static void derive_store(struct deriving *deriving)
 		set(deriving, P_OptNoLoadLoop, 0);
 }
 
-/* Values that ask the peer to choose. A logic file holds what was chosen; one that does not is left to --keep-all. */
-static void check_resolved(struct deriving *deriving)
-{
-	static const int16_t automatic[] = {
-		P_1LDSBuffer, P_GlobalReadVectorWidthA, P_GlobalReadVectorWidthB, P_LdsBlockSizePerPadA, P_LdsBlockSizePerPadB, P_LdsPadA,
-		P_LdsPadB, P_LocalReadVectorWidth, P_NumElementsPerBatchStore, P_StoreRemapVectorWidth, P_StoreVectorWidth, P_VectorWidthA,
-		P_VectorWidthB,
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(automatic); i++)
-		if (get(deriving, automatic[i]) < 0)
-			REJECT(deriving, "%s is %d (automatic)", parameter_name(automatic[i]), get(deriving, automatic[i]));
-}
-
 int solution_derive(struct arena *arena, const char *arch, const struct logic_problem *problem, struct solution *solution,
 		    struct error *error)
 {
@@ -506,22 +443,17 @@ int solution_derive(struct arena *arena, const char *arch, const struct logic_pr
 	derive_cache_policy(&deriving);
 	set(&deriving, P_WorkGroupMappingXCC, abs(get(&deriving, P_WorkGroupMappingXCC)));
 	derive_stagger(&deriving);
-	if (get(&deriving, P_TransposeLDS) == -1)
+	if (get(&deriving, P_TransposeLDS) == -1)	/* rows of K in LDS, unless neither tensor has them in memory */
 		set(&deriving, P_TransposeLDS, problem->trans_b && !problem->trans_a ? 0 : 1);
 	if (!solution->mi)
 		set(&deriving, P_TransposeLDS, 0);
-	derive_store(&deriving);
-	bool chosen[2] = { get(&deriving, P_GlobalReadVectorWidthA) < 0, get(&deriving, P_GlobalReadVectorWidthB) < 0 };
-	for (int i = 0; i < 2; i++)
-		choose_global_read(&deriving, i);
-	for (int i = 0; get(&deriving, P_UnrollLoopSwapGlobalReadOrder) == 1 && i < 2; i++)
-		if (chosen[i])	/* loads of A and B that swap places have one width */
-			set(&deriving, P_GlobalReadVectorWidthA + i,
-			    MIN(get(&deriving, P_GlobalReadVectorWidthA), get(&deriving, P_GlobalReadVectorWidthB)));
+	derive_switches(&deriving);
+	derive_automatic_widths(&deriving);
 	derive_global_read(&deriving, false);
 	derive_global_read(&deriving, true);
+	derive_automatic_lds(&deriving);
+	derive_store(&deriving);
 	derive_loop(&deriving);
-	check_resolved(&deriving);
 	if (get(&deriving, P_PreloadKernArgs) && !deriving.arch->preload)
 		set(&deriving, P_PreloadKernArgs, 0);
 	return deriving.failure;

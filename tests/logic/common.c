@@ -17,7 +17,7 @@ char *source_path(const char *relative)
 
 char *make_folder(void)
 {
-	char *folder = strdup("/tmp/tensilefs-logic-XXXXXX");
+	char *folder = strdup("/tmp/logic-test-XXXXXX");
 
 	assert_non_null(mkdtemp(folder));
 	return folder;

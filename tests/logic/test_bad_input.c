@@ -140,7 +140,6 @@ static void bad_solutions_are_left_out_alone(void **state)
 		{ "    MatrixInstruction: ", "    MatrixInstruction: [32, 32, 8, 1] #", "MIBlock and MatrixInstruction differ", true },
 		{ "    GlobalSplitUAlgorithm: ", "    GlobalSplitUAlgorithm: Magic #", "unknown GlobalSplitUAlgorithm 'Magic'", true },
 		{ "    DepthU: ", "    MacroTile0: 7\n    DepthU: ", "MacroTile0 is '7' but the other parameters give 16", true },
-		{ "    StoreVectorWidth: ", "    StoreVectorWidth: -1 #", "StoreVectorWidth is -1 (automatic)", true },
 		{ "      TransposeB: false", "      TransposeB: true", "another TransposeB than that of the file", true },
 	};
 

@@ -57,10 +57,11 @@ static void check_digest(const char *sums, const char *name, const void *bytes, 
 		fail_msg("'%s' is not what the peer writes", name);
 }
 
-static void metadata_is_what_the_peer_writes(void **state)
+/* Metadata and kernel names of a folder, all solutions kept, against the digests of what the peer wrote. */
+static void check_against_peer(const char *folder, const char *asset)
 {
-	char *path = source_path("tests/assets/logic/sample-peer.sha256"), *sums = read_file(path, NULL), name[256];
-	struct logic_catalog *catalog = scan_sample();
+	char *logic = source_path(folder), *path = source_path(asset), *sums = read_file(path, NULL), name[256];
+	struct logic_catalog *catalog = scan(logic);
 	struct logic_naming *naming;
 	struct buffer dat = { 0 }, kernels = { 0 };
 	struct error error = { 0 };
@@ -90,6 +91,17 @@ static void metadata_is_what_the_peer_writes(void **state)
 	logic_catalog_unref(catalog);
 	free(sums);
 	free(path);
+	free(logic);
+}
+
+static void metadata_is_what_the_peer_writes(void **state)
+{
+	check_against_peer("samples/logic", "tests/assets/logic/sample-peer.sha256");
+}
+
+static void parameters_left_open_are_chosen_as_the_peer_does(void **state)
+{
+	check_against_peer("tests/assets/logic/automatic", "tests/assets/logic/automatic-peer.sha256");
 }
 
 static void parameters_reach_the_generator(void **state)
@@ -311,6 +323,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(catalog_lists_bases_in_order),
 		cmocka_unit_test(metadata_is_what_the_peer_writes),
+		cmocka_unit_test(parameters_left_open_are_chosen_as_the_peer_does),
 		cmocka_unit_test(parameters_reach_the_generator),
 		cmocka_unit_test(stable_names_do_not_depend_on_other_files),
 		cmocka_unit_test(stable_names_tell_kernels_apart),
