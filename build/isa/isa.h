@@ -92,7 +92,7 @@ static inline struct isa_operand isa_off(void)
 	return (struct isa_operand){ .code = ISA_NONE };
 }
 
-/* The inline constant of an integer from -16 to 64; asserts the range. Use isa_set_literal() for others. */
+/* The inline constant of an integer from -16 to 64; asserts the range. Others are an operand of code ISA_LITERAL. */
 struct isa_operand isa_int(int value);
 
 /* An inline float constant: one of 0, +-0.5, +-1, +-2, +-4, 1/(2 pi); asserts that it is one. */
@@ -143,12 +143,15 @@ enum {				/* isa_inst.flags, named as printed */
  *   - scalar memory without a soffset register: the last operand is missing, `offset` is the 21-bit signed immediate;
  *   - buffer loads with ISA_LDS: vdata is missing, the data goes to LDS at M0;
  *   - flat, global and scratch atomics without ISA_SC0: vdst is missing. Buffer and scalar atomics keep their data operand, which
- *     is written only with ISA_SC0 (its role in the row is ISA_ROLE_DST_SRC);
+ *     is written only with ISA_SC0 (its role in the row is ISA_ROLE_DST_SRC).
  * s_setreg_imm32_b32 has two numbers: the hwreg is in `offset`, the dword in `literal`.
  *
- * What zero means where zero is not the usual value: op_sel_hi is encoded as it stands, so packed instructions that want the
- * plain operation set it to all ones (isa_op_info.packed); row_mask, bank_mask and the SDWA selects are encoded as they stand too.
- * v_fma_mix* takes neg_lo and abs from the operand's mod. An unused op_sel_hi bit is of no consequence.
+ * Zero in all other fields is the plain instruction, except that
+ *   - op_sel_hi of packed instructions (isa_op_info.packed) is encoded as it stands: all ones for the plain operation;
+ *   - in the DPP form the masks, in the SDWA form the selects are encoded as they stand: 0xf and 6 for the plain operation.
+ * v_fma_mix* has ISA_NEG and ISA_ABS in the operand's mod, like VOP3; packed instructions have neg_lo and neg_hi instead.
+ * Ignored are: `literal` when no operand refers to it, the fields of SDWA and DPP in other forms, selects of sources that are not
+ * there, bits of op_sel_hi above the last source.
  */
 struct isa_inst {
 	uint16_t op;		/* enum isa_op */
@@ -167,16 +170,21 @@ struct isa_inst {
 	uint8_t dst_sel, dst_unused, src0_sel, src1_sel;	/* SDWA; the encoded values, 6 = DWORD */
 };
 
-/* Appends nothing, allocates nothing: writes 1 to ISA_MAX_DWORDS dwords and returns how many, or -EINVAL when the operands do not
- * fit the instruction (class, width, alignment of 64-bit VGPR tuples, two literals, an offset out of range ...). */
+/*
+ * Writes 1 to ISA_MAX_DWORDS dwords and returns how many, or -EINVAL when the instruction cannot say what is asked of it: the class,
+ * width or alignment of a register (VGPR tuples start even), more than one scalar value read by a vector instruction, a literal in VOP3,
+ * an offset out of range, a modifier that has no place ... What llvm-mc refuses is refused here.
+ *
+ * A literal of an f64 or packed f16 operand that an inline constant can say is refused as well: text cannot tell them apart.
+ */
 int isa_encode(const struct isa *isa, const struct isa_inst *inst, uint32_t ret_dwords[ISA_MAX_DWORDS]);
 
-/* Reads one instruction from `dwords`, of which `n` are there. Returns the number consumed, or -EILSEQ for a word that is no
- * instruction (ret_inst is then untouched). The form is the one found, so that isa_encode() gives the same dwords back. */
+/* Reads one instruction from `dwords`, of which `n` are there. Returns the number consumed, or -EILSEQ for what isa_encode() never
+ * writes (ret_inst is then untouched). The form is the one found: isa_encode() gives the same dwords back. */
 int isa_decode(const struct isa *isa, const uint32_t *dwords, size_t n, struct isa_inst *ret_inst);
 
-/* Text in LLVM's syntax, with the _e32/_e64/_sdwa/_dpp suffix as llvm-objdump prints it, NUL terminated. Returns its length, or
- * -ENOSPC. Branch targets are printed as the 16 bits of the instruction (65535 is one dword back), as llvm-objdump does without
+/* Text in LLVM's syntax, with the _e32/_e64/_sdwa/_dpp suffix as llvm-objdump prints it, NUL terminated. Returns its length, -ENOSPC
+ * or -EINVAL (no such opcode, too many operands); what isa_encode() refuses otherwise is printed as well as it can be. Branch targets are printed as the 16 bits of the instruction (65535 is one dword back), as llvm-objdump does without
  * symbols. */
 int isa_print(const struct isa *isa, const struct isa_inst *inst, char *text, size_t size);
 
@@ -197,7 +205,7 @@ enum isa_kind {			/* refines the unit where a pass must know */
 	ISA_KIND_TRANS,		/* VALU transcendental: v_rcp, v_exp, v_log, v_sqrt, v_rsq, v_sin, v_cos */
 	ISA_KIND_LOAD,
 	ISA_KIND_STORE,
-	ISA_KIND_ATOMIC,	/* returns a value when ISA_SC0 is set (or always: ds_*_rtn) */
+	ISA_KIND_ATOMIC,	/* returns a value when ISA_SC0 is set; of LDS the ones that have a destination (ds_*_rtn) do */
 	ISA_KIND_CACHE,		/* buffer_wbl2, buffer_inv, s_dcache_* */
 	ISA_KIND_BRANCH,	/* s_branch, s_cbranch_* */
 	ISA_KIND_JUMP,		/* s_setpc, s_swappc, s_call */

@@ -294,15 +294,6 @@ static void take_flat(const uint32_t *w, struct parts *p, struct isa_inst *inst)
 
 /* ---- operands from the row -------------------------------------------------------------------------------------------- */
 
-static unsigned operand_width(const struct parts *p, const struct isa_operand_info *info, const struct isa_inst *inst)
-{
-	if (info->field == ISA_FIELD_VADDR)
-		return (inst->flags & ISA_OFFEN) && (inst->flags & ISA_IDXEN) ? 2 : 1;
-	if (info->field == ISA_FIELD_ADDR && p->row->format == ISA_FORMAT_GLOBAL)
-		return p->code[ISA_FIELD_SADDR] == ISA_NONE ? 2 : 1;
-	return info->width;
-}
-
 static bool is_register(unsigned code)
 {
 	return code < ISA_INT0 || (code >= ISA_VGPR0 && code < ISA_AGPR0 + 256);
@@ -317,7 +308,7 @@ static struct isa_operand make_operand(const struct parts *p, const struct isa_o
 	if (info->field == ISA_FIELD_LITERAL)
 		operand.code = ISA_LITERAL;
 	if (is_register(operand.code)) {
-		operand.width = (uint8_t)operand_width(p, info, inst);
+		operand.width = (uint8_t)isa_row_operand_width(p->row, info, inst->flags, p->code[ISA_FIELD_SADDR] != ISA_NONE);
 		if (operand.code >= ISA_VGPR0 && operand.code < ISA_AGPR0 && (info->allowed & (ISA_ALLOW_VGPR | ISA_ALLOW_AGPR)) == ISA_ALLOW_AGPR)
 			operand.code += ISA_AGPR0 - ISA_VGPR0;
 	}
@@ -327,13 +318,10 @@ static struct isa_operand make_operand(const struct parts *p, const struct isa_o
 /* Returns whether a literal follows. */
 static bool make_operands(const struct parts *p, struct isa_inst *inst)
 {
-	unsigned first = 0, last = p->row->info.n_operands, format = p->row->format;
+	unsigned first = isa_row_first_operand(p->row, inst->flags), last = p->row->info.n_operands;
 	bool literal = false;
 
-	if ((format == ISA_FORMAT_MUBUF && (inst->flags & ISA_LDS)) ||
-	    (format >= ISA_FORMAT_FLAT && p->row->info.kind == ISA_KIND_ATOMIC && !(inst->flags & ISA_SC0)))
-		first = 1;
-	else if (p->soffset_missing && last && p->row->info.operand[last - 1].field == ISA_FIELD_SOFFSET)
+	if (p->soffset_missing && last && p->row->info.operand[last - 1].field == ISA_FIELD_SOFFSET)
 		last--;
 	for (unsigned i = first; i < last; i++) {
 		struct isa_operand *operand = &inst->operand[inst->n_operands++];

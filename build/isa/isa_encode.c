@@ -10,11 +10,6 @@
 
 #include <errno.h>
 
-static bool is_flat(const struct isa_row *row)
-{
-	return row->format >= ISA_FORMAT_FLAT && row->format <= ISA_FORMAT_SCRATCH;
-}
-
 /* ---- operands against the row ----------------------------------------------------------------------------------------- */
 
 /* Scalar register tuples are aligned to their size, at most to four; the specials are single registers or exact pairs. */
@@ -91,26 +86,13 @@ static bool constant_fits_type(const struct isa_operand *operand, unsigned type,
 	return !integer || operand->code < ISA_HALF || operand->code > ISA_HALF + 8;
 }
 
-/* The width of address operands depends on how the address is put together. */
-static unsigned expected_width(const struct isa_row *row, const struct isa_operand_info *info, const struct isa_inst *inst)
+/* Which operands of the row the instruction has: from first to before last. */
+static int find_range(const struct isa_row *row, const struct isa_inst *inst, unsigned *ret_first, unsigned *ret_last)
 {
-	if (info->field == ISA_FIELD_VADDR)
-		return (inst->flags & ISA_OFFEN) && (inst->flags & ISA_IDXEN) ? 2 : 1;
-	if (info->field == ISA_FIELD_ADDR && row->format == ISA_FORMAT_GLOBAL)
-		return inst->operand[inst->n_operands - 1].code == ISA_NONE ? 2 : 1;
-	return info->width;
-}
+	unsigned first = isa_row_first_operand(row, inst->flags), last = row->info.n_operands;
 
-/* Finds the row operand of the first operand, 0 or 1, and whether the last is missing (see struct isa_inst in isa.h). */
-static int count_missing(const struct isa_row *row, const struct isa_inst *inst, unsigned *ret_first, unsigned *ret_last)
-{
-	unsigned n = row->info.n_operands, first = 0, last = n;
-
-	if ((row->format == ISA_FORMAT_MUBUF && (inst->flags & ISA_LDS)) ||
-	    (is_flat(row) && row->info.kind == ISA_KIND_ATOMIC && !(inst->flags & ISA_SC0)))
-		first = 1;
-	else if (row->format == ISA_FORMAT_SMEM && n > 0 && row->info.operand[n - 1].field == ISA_FIELD_SOFFSET && inst->n_operands == n - 1)
-		last = n - 1;
+	if (row->format == ISA_FORMAT_SMEM && last > 0 && row->info.operand[last - 1].field == ISA_FIELD_SOFFSET && inst->n_operands == last - 1)
+		last--;
 	if (inst->n_operands != last - first)
 		return -EINVAL;
 	*ret_first = first;
@@ -120,17 +102,20 @@ static int count_missing(const struct isa_row *row, const struct isa_inst *inst,
 
 static int sort_operands(const struct isa_row *row, const struct isa_inst *inst, struct isa_fields *f)
 {
+	bool has_saddr = inst->n_operands > 0 && inst->operand[inst->n_operands - 1].code != ISA_NONE;
 	unsigned first, last;
 	int r;
 
-	r = count_missing(row, inst, &first, &last);
+	r = find_range(row, inst, &first, &last);
 	if (r < 0)
 		return r;
 	for (unsigned i = first; i < last; i++) {
 		const struct isa_operand_info *info = &row->info.operand[i];
 		const struct isa_operand *operand = &inst->operand[i - first];
 
-		if (!operand_fits(operand, info->allowed, expected_width(row, info, inst)) || !constant_fits_type(operand, info->type, inst))
+		if (!operand_fits(operand, info->allowed, isa_row_operand_width(row, info, inst->flags, has_saddr)))
+			return -EINVAL;
+		if (!constant_fits_type(operand, info->type, inst))
 			return -EINVAL;
 		if (info->field == ISA_FIELD_VDST && operand->code == ISA_M0)	/* lane reads cannot */
 			return -EINVAL;

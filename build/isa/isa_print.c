@@ -45,8 +45,8 @@ static void put_scalar_register(struct out *out, unsigned code, unsigned width)
 		put_tuple(out, "s", code, width);
 	else if (code >= ISA_TTMP0 && code < ISA_M0)
 		put_tuple(out, "ttmp", code - ISA_TTMP0, width);
-	else if (code == ISA_M0)
-		put(out, "m0");
+	else if (code >= ISA_M0 && code < ISA_EXEC)
+		put(out, code == ISA_M0 ? "m0" : "null");
 	else
 		put(out, "%s%s", pair[code & ~1u], width > 1 ? "" : code & 1 ? "_hi" : "_lo");
 }
@@ -67,8 +67,10 @@ static void put_constant(struct out *out, unsigned code, unsigned type)
 		put(out, "%s", floats[code - ISA_HALF]);
 	else if (code == ISA_HALF + 8)
 		put(out, "%s", type == ISA_TYPE_B64 || type == ISA_TYPE_I64 || type == ISA_TYPE_F64 ? "0.15915494309189532" : "0.15915494");
-	else
+	else if (code >= ISA_VCCZ && code <= ISA_SCC)
 		put(out, "src_%s", flags[code - ISA_VCCZ]);
+	else
+		put(out, "src_%u", code);
 }
 
 /* Whether an inline constant has these bits: llvm-mc would take it, so the text has to insist on the literal. */
@@ -528,12 +530,10 @@ int isa_print(const struct isa *isa, const struct isa_inst *inst, char *text, si
 {
 	const struct isa_row *row = isa_row(inst->op);
 	struct out out = { .text = text, .size = size };
-	unsigned first;
+	unsigned first = isa_row_first_operand(row, inst->flags);
 
-	if (!isa || row->format == ISA_FORMAT_NONE || inst->n_operands > row->info.n_operands)
+	if (!isa || row->format == ISA_FORMAT_NONE || first + inst->n_operands > row->info.n_operands)
 		return -EINVAL;
-	/* operands are missing in front unless it is the offset register of scalar memory */
-	first = row->format == ISA_FORMAT_SMEM ? 0 : row->info.n_operands - inst->n_operands;
 	put(&out, "%s%s", row->info.name, suffix(isa, row, inst));
 	for (unsigned i = 0; i < inst->n_operands; i++) {
 		const struct isa_operand_info *info = &row->info.operand[first + i];

@@ -59,3 +59,23 @@ static inline const struct isa_row *isa_row(unsigned op)
 {
 	return op < ISA_OP_COUNT ? &isa_rows[op] : &isa_rows[0];
 }
+
+/* The row operand that the first operand of an instruction is: some have none of the row's first (see struct isa_inst). */
+static inline unsigned isa_row_first_operand(const struct isa_row *row, unsigned flags)
+{
+	bool flat = row->info.unit == ISA_UNIT_FLAT;
+
+	if (row->format == ISA_FORMAT_MUBUF)
+		return flags & ISA_LDS ? 1 : 0;
+	return flat && row->info.kind == ISA_KIND_ATOMIC && !(flags & ISA_SC0) ? 1 : 0;
+}
+
+/* The width of an operand; that of an address depends on how the address is put together. */
+static inline unsigned isa_row_operand_width(const struct isa_row *row, const struct isa_operand_info *info, unsigned flags, bool has_saddr)
+{
+	if (info->field == ISA_FIELD_VADDR)
+		return (flags & ISA_OFFEN) && (flags & ISA_IDXEN) ? 2 : 1;
+	if (info->field == ISA_FIELD_ADDR && row->format == ISA_FORMAT_GLOBAL)
+		return has_saddr ? 1 : 2;
+	return info->width;
+}
