@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-enum { SHAPES = 4, CHUNK = 48 };
+enum { SHAPES = 8, CHUNK = 48 };
 
 struct family {
 	const char *name;

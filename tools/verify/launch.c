@@ -4,6 +4,8 @@
 #include "base/buffer.h"
 #include "build/gemm/arguments.h"
 
+enum { MAX_INSTRUCTIONS = 4000000 };	/* of a wave: ten times what the largest tile and K here need */
+
 static uint32_t f32_bits(double value)
 {
 	uint32_t bits;
@@ -176,6 +178,7 @@ int launch_run(const struct launch *launch, struct emu_stats *ret_stats, struct 
 				  .workgroup = { config->threads, 1, 1 },
 				  .kernarg = kernarg,
 				  .kernarg_size = size,
+				  .max_instructions = MAX_INSTRUCTIONS,
 			  },
 			  ret_stats, error);
 }

@@ -11,25 +11,40 @@ static const char *const tensor_names[PROBLEM_TENSORS] = { "A", "B", "C", "D", "
 
 enum { D_PATTERN = 0xa5 };
 
+#define FAR_ADDRESS UINT64_C(0x100000000000)	/* below what the emulator chooses by itself */
+#define FAR_ROOM (UINT64_C(64) << 30)
+
 /* ---- tensors ---------------------------------------------------------------------------------------------------------- */
 
 static uint8_t *element(const struct tensor *tensor, uint32_t row, uint32_t column, uint32_t batch)
 {
-	uint64_t index = row + (uint64_t)column * tensor->stride1 + (uint64_t)batch * tensor->stride2;
+	uint64_t index = row + (uint64_t)column * tensor->stride1 + batch * tensor->host_stride2;
 
 	return tensor->data + index * gemm_type_bytes(tensor->type);
+}
+
+static bool is_far(const struct problem_shape *shape, enum problem_tensor which)
+{
+	return shape->far && shape->batch > 1 && which <= PROBLEM_D && !shape->broadcast[which];
 }
 
 static struct tensor make_tensor(const struct problem_shape *shape, enum problem_tensor which, enum gemm_type type, uint32_t rows,
 				 uint32_t columns, uint32_t batch)
 {
 	struct tensor tensor = { .type = type, .rows = rows, .columns = columns, .batch = batch };
+	unsigned bytes = gemm_type_bytes(type);
 
 	tensor.stride1 = rows + shape->pad[which];
 	tensor.stride2 = shape->broadcast[which] ? 0 : tensor.stride1 * columns + 2 * shape->pad[which];
-	if (rows && columns && batch)
-		tensor.size = ((uint64_t)(batch - 1) * tensor.stride2 + (uint64_t)(columns - 1) * tensor.stride1 + rows) *
-			      gemm_type_bytes(type);
+	if (rows && columns)
+		tensor.batch_size = ((size_t)(columns - 1) * tensor.stride1 + rows) * bytes;
+	tensor.host_stride2 = tensor.stride2;
+	if (is_far(shape, which)) {
+		tensor.stride2 = 0xfffff12f - (uint32_t)which;
+		tensor.host_stride2 = tensor.batch_size / bytes;
+	}
+	if (tensor.batch_size && batch)
+		tensor.size = (size_t)(batch - 1) * tensor.host_stride2 * bytes + tensor.batch_size;
 	return tensor;
 }
 
@@ -93,26 +108,38 @@ static void fill_all(struct problem *problem, struct random *random)
 	}
 }
 
-/* A region of its own. A tensor that does not start at an aligned address gets a copy of the region's place, moved. */
-static int add_region(struct emu_memory *memory, const char *name, struct tensor *tensor, unsigned access, unsigned misaligned)
+/* One region for all batches, or one for each. A place is first taken by an empty region; the tensor begins `misaligned` elements later. */
+static int add_regions(const struct problem *problem, enum problem_tensor which, struct emu_memory *memory, struct tensor *tensor)
 {
+	unsigned access = which == PROBLEM_D ? EMU_READ | EMU_WRITE : EMU_READ, bytes = gemm_type_bytes(tensor->type);
+	unsigned shift = problem->shape.misaligned * bytes;
+	char name[64];
 	uint64_t place;
-	int r = emu_memory_add(memory, name, misaligned ? 0 : tensor->size, access, tensor->data, &place);
+	int r = 0;
 
+	snprintf(name, sizeof(name), "%s of GEMM %u", tensor_names[which], problem->index);
+	if (is_far(&problem->shape, which)) {
+		/* a 4 GiB boundary in its middle: carries into the upper half of addresses */
+		tensor->address = FAR_ADDRESS + (problem->index * PROBLEM_TENSORS + (uint64_t)which) * FAR_ROOM + shift -
+				  tensor->batch_size / 2 / 16 * 16;
+		for (uint32_t b = 0; r == 0 && b < tensor->batch; b++)
+			r = emu_memory_add_at(memory, name, tensor->address + (uint64_t)b * tensor->stride2 * bytes,
+					      tensor->batch_size, access, tensor->data + b * tensor->batch_size);
+		return r;
+	}
+	if (!shift)
+		return emu_memory_add(memory, name, tensor->size, access, tensor->data, &tensor->address);
+	r = emu_memory_add(memory, name, 0, access, tensor->data, &place);
 	if (r < 0)
 		return r;
-	tensor->address = place;
-	if (!misaligned)
-		return 0;
-	/* the next region begins at least 1 MiB after this empty one, so the room behind is taken by asking for an address there */
-	tensor->address = place + misaligned * gemm_type_bytes(tensor->type);
+	tensor->address = place + shift;
 	return emu_memory_add_at(memory, name, tensor->address, tensor->size, access, tensor->data);
 }
 
 int problem_init(struct problem *ret_problem, const struct gemm_config *config, const struct problem_shape *shape, struct random *random,
-		 struct emu_memory *memory, const char *name, struct error *error)
+		 struct emu_memory *memory, unsigned index, struct error *error)
 {
-	*ret_problem = (struct problem){ .config = config, .shape = *shape };
+	*ret_problem = (struct problem){ .config = config, .shape = *shape, .index = index };
 	lay_out(ret_problem);
 	for (enum problem_tensor i = 0; i < PROBLEM_TENSORS; i++) {
 		struct tensor *tensor = &ret_problem->tensor[i];
@@ -123,11 +150,9 @@ int problem_init(struct problem *ret_problem, const struct gemm_config *config, 
 		tensor->data = malloc(MAX(tensor->size, (size_t)1));
 		if (!tensor->data)
 			return -ENOMEM;
-		char label[64];
-		snprintf(label, sizeof(label), "%s of %s", tensor_names[i], name);
-		int r = add_region(memory, label, tensor, i == PROBLEM_D ? EMU_READ | EMU_WRITE : EMU_READ, shape->misaligned);
+		int r = add_regions(ret_problem, i, memory, tensor);
 		if (r < 0)
-			return error_set(error, r, "no place for %s in the emulator's memory", label);
+			return error_set(error, r, "no place for %s of GEMM %u in the emulator's memory", tensor_names[i], index);
 	}
 	if (shape->in_place) {
 		ret_problem->tensor[PROBLEM_C].address = ret_problem->tensor[PROBLEM_D].address;
@@ -342,8 +367,8 @@ void problem_describe(const struct problem *problem, char *text, size_t size)
 {
 	const struct problem_shape *s = &problem->shape;
 
-	snprintf(text, size, "M %u, N %u, K %u, batch %u, alpha %g, beta %g, activation %u, %s data%s%s%s%s", s->m, s->n, s->k, s->batch,
+	snprintf(text, size, "M %u, N %u, K %u, batch %u, alpha %g, beta %g, activation %u, %s data%s%s%s%s%s", s->m, s->n, s->k, s->batch,
 		 s->alpha, s->beta, s->activation, s->integers ? "integer" : "real", s->in_place ? ", C is D" : "",
 		 s->null[PROBLEM_BIAS] ? "" : ", bias ", s->null[PROBLEM_BIAS] ? "" : gemm_type_name(s->bias_type),
-		 s->misaligned ? ", misaligned" : "");
+		 s->misaligned ? ", misaligned" : "", s->far ? ", far apart" : "");
 }

@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-enum { MAX_PROBLEMS = 3, MAX_SIZES = 8, QUICK_LAUNCHES = 4, NORMAL_LAUNCHES = 14 };
+enum { MAX_PROBLEMS = 3, MAX_SIZES = 8, QUICK_LAUNCHES = 4, NORMAL_LAUNCHES = 16 };
 
 /* ---- the values that a kernel is tried with --------------------------------------------------------------------------- */
 
@@ -55,11 +55,10 @@ static struct sizes k_sizes(unsigned depth, int multiple)
 }
 
 enum c_kind { C_NAN, C_NULL, C_ONE, C_HALF, C_IN_PLACE, C_KINDS };
-enum alpha_kind { ALPHA_ONE, ALPHA_OTHER, ALPHA_ZERO, ALPHA_KINDS };
-enum batch_kind { BATCH_ONE, BATCH_STRIDED, BATCH_BROADCAST, BATCH_KINDS };
+enum batch_kind { BATCH_ONE, BATCH_STRIDED, BATCH_BROADCAST, BATCH_FAR, BATCH_KINDS };
 
 /* Every axis goes through its values in a rotated order of its own, so launches that follow each other meet all values of each. */
-enum axis { AXIS_M, AXIS_N, AXIS_K, AXIS_C, AXIS_ALPHA, AXIS_BATCH, AXIS_BIAS, AXIS_ACTIVATION, AXIS_TYPE, AXIS_SCALE, AXIS_WGM, AXES };
+enum axis { AXIS_M, AXIS_N, AXIS_K, AXIS_C, AXIS_ALPHA, AXIS_BATCH, AXIS_BIAS, AXIS_ACTIVATION, AXIS_TYPE, AXIS_WGM, AXES };
 
 struct draw {
 	const struct gemm_config *config;
@@ -97,15 +96,16 @@ static void choose_epilogue(struct draw *draw, struct problem_shape *shape)
 {
 	static const uint32_t activations[] = { GEMM_ACTIVATION_NONE, GEMM_ACTIVATION_RELU, GEMM_ACTIVATION_GELU };
 	const struct gemm_problem_type *type = &draw->config->params.problem;
-	unsigned bias = choose(draw, AXIS_BIAS, type->n_bias_types + 1u), scale = choose(draw, AXIS_SCALE, 8);
+	unsigned bias = choose(draw, AXIS_BIAS, type->n_bias_types + 1u);
 
 	shape->null[PROBLEM_BIAS] = !type->use_bias || bias == type->n_bias_types;
 	shape->bias_type = type->n_bias_types ? type->bias_types[bias % type->n_bias_types] : GEMM_F32;
 	if (type->activation)
 		shape->activation = activations[choose(draw, AXIS_ACTIVATION, ARRAY_SIZE(activations))];
-	shape->null[PROBLEM_SCALE_A] = !type->scale_ab || scale & 1;
-	shape->null[PROBLEM_SCALE_B] = !type->scale_ab || scale & 2;
-	shape->null[PROBLEM_SCALE_ALPHA_VEC] = !type->scale_alpha_vec || scale & 4;
+	for (enum problem_tensor i = PROBLEM_SCALE_ALPHA_VEC; i <= PROBLEM_SCALE_B; i++) {
+		bool exists = i == PROBLEM_SCALE_ALPHA_VEC ? type->scale_alpha_vec : type->scale_ab;
+		shape->null[i] = !exists || !random_below(&draw->random, 4);
+	}
 }
 
 static void choose_c(struct draw *draw, struct problem_shape *shape)
@@ -120,22 +120,35 @@ static void choose_c(struct draw *draw, struct problem_shape *shape)
 	shape->in_place = kind == C_IN_PLACE;
 }
 
+/* One of the edge sizes, or, as one more value, any size up to two tiles. */
+static uint32_t choose_size(struct draw *draw, enum axis axis)
+{
+	const struct sizes *sizes = axis == AXIS_M ? &draw->m : &draw->n;
+	const struct gemm_config *config = draw->config;
+	unsigned tensor = axis == AXIS_M ? 0 : 1, i = choose(draw, axis, sizes->n + 1);
+	int multiple = MAX(config->params.assert_free_multiple[tensor], 1);
+
+	if (i < sizes->n)
+		return sizes->value[i];
+	return (uint32_t)round_up(1 + random_below(&draw->random, 2 * config->tensor[tensor].macro_tile), (uint64_t)multiple);
+}
+
 static struct problem_shape choose_shape(struct draw *draw)
 {
-	struct problem_shape shape = { .batch = 1 };
-	enum alpha_kind alpha = choose(draw, AXIS_ALPHA, ALPHA_KINDS);
+	static const double alphas[] = { 1, 0, -2, 1, 0.5 };
+	struct problem_shape shape = { .alpha = alphas[choose(draw, AXIS_ALPHA, ARRAY_SIZE(alphas))] };
 	enum batch_kind batch = choose(draw, AXIS_BATCH, BATCH_KINDS);
 
-	shape.m = draw->m.value[choose(draw, AXIS_M, draw->m.n)];
-	shape.n = draw->n.value[choose(draw, AXIS_N, draw->n.n)];
+	shape.m = choose_size(draw, AXIS_M);
+	shape.n = choose_size(draw, AXIS_N);
 	shape.k = draw->k.value[choose(draw, AXIS_K, draw->k.n)];
-	shape.alpha = (const double[]){ 1, -2, 0 }[alpha];
-	shape.null[PROBLEM_A] = shape.null[PROBLEM_B] = alpha == ALPHA_ZERO || !shape.k;
+	shape.null[PROBLEM_A] = shape.null[PROBLEM_B] = shape.alpha == 0 || !shape.k;
 	shape.integers = random_below(&draw->random, 2);
 	shape.misaligned = random_below(&draw->random, 3);
 	choose_epilogue(draw, &shape);
 	choose_c(draw, &shape);
 	shape.batch = batch == BATCH_ONE ? 1 : 2;
+	shape.far = batch == BATCH_FAR;
 	shape.broadcast[batch == BATCH_BROADCAST ? PROBLEM_B : PROBLEM_BIAS] = true;
 	if (batch == BATCH_BROADCAST)
 		shape.broadcast[PROBLEM_A] = shape.broadcast[PROBLEM_C] = random_below(&draw->random, 2);
@@ -184,12 +197,10 @@ static int run_launch(struct draw *draw, const struct emu_kernel *kernel, const 
 	launch.memory = memory;
 	for (unsigned i = 0; r == 0 && i < launch.n_problems; i++) {
 		struct problem_shape shape = shapes[i];
-		char name[16];
 
 		if (launch.argument_type == GEMM_ARGUMENTS_USER)
 			shape.broadcast[PROBLEM_BIAS] = true;	/* these arguments have no bias stride */
-		snprintf(name, sizeof(name), "gemm %u", i);
-		r = problem_init(&problems[i], draw->config, &shape, &draw->random, memory, name, &reason);
+		r = problem_init(&problems[i], draw->config, &shape, &draw->random, memory, i, &reason);
 	}
 	if (r == 0)
 		r = launch_run(&launch, &stats, &reason);

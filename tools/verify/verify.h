@@ -8,10 +8,10 @@
  *                            &summary, &error);
  *
  * A kernel's launches are drawn from these values, each kernel from its own pseudo-random order (seed and kernel name):
- *     M, N            1, tile - 1, tile, tile + 1, more than two tiles; rounded up to what the kernel asserts of them
+ *     M, N            1, tile - 1, tile, tile + 1, more than two tiles, any; rounded up to what the kernel asserts of them
  *     K               0, 1, DepthU - 1, DepthU, DepthU + 1, 2 DepthU, several DepthU and a rest
  *     argument type   0, 1 and 2, groups with a GEMM of no size; WGM and WGMXCC of all kinds; workgroups too many
- *     tensors         padded and unpadded strides, misaligned, two batches with and without a stride, C in place
+ *     tensors         padded and unpadded strides, misaligned, two batches without a stride, side by side, or gigabytes apart; C in place
  *     alpha           1, 0 with null A and B, others; beta 0 with NaN in C, with a null C, others
  *     epilogue        every bias type, none; every activation; scales null or not
  *     data            integers, compared exactly; real numbers, compared with bounds
@@ -25,7 +25,7 @@
 
 enum verify_depth {
 	VERIFY_QUICK,		/* 4 launches a kernel */
-	VERIFY_NORMAL,		/* 14: every value of every list at least once */
+	VERIFY_NORMAL,		/* 16: every value of every list at least once */
 	VERIFY_ALL,		/* every M with every N and every K */
 };
 
