@@ -274,7 +274,11 @@ struct isa_op_info {
 	struct isa_operand_info operand[ISA_MAX_OPERANDS];
 };
 
-/* The row of an opcode; asserts that op is valid. Operand rows describe the form with the most operands. */
+/*
+ * The row of an opcode; asserts that op is valid. Operand rows describe the form with the most operands. What a single instruction
+ * can add is not in the row: buffer loads with ISA_LDS read M0; DPP with masks or without bound_ctrl, SDWA with UNUSED_PRESERVE and
+ * op_sel with the destination's bit keep a part of what the destination held.
+ */
 const struct isa_op_info *isa_op_info(const struct isa *isa, unsigned op);
 
 /* s_waitcnt of gfx9: vmcnt 0..63, expcnt 0..7, lgkmcnt 0..15, packed as simm16 and back. The largest value means "do not wait". */
