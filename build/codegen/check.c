@@ -121,6 +121,18 @@ static void report(struct check *check, const struct check_problem *problem)
 	check->report(check->userdata, problem);
 }
 
+static void print_register(char *text, size_t size, unsigned reg)
+{
+	if (reg >= ISA_AGPR0)
+		snprintf(text, size, "a%u", reg - ISA_AGPR0);
+	else if (reg >= ISA_VGPR0)
+		snprintf(text, size, "v%u", reg - ISA_VGPR0);
+	else if (reg == ISA_VCC || reg == ISA_VCC + 1)
+		snprintf(text, size, "vcc");
+	else
+		snprintf(text, size, "s%u", reg);
+}
+
 static void report_wait(void *userdata, const struct wait_finding *finding)
 {
 	static const char *const names[] = { [WAIT_VM] = "vmcnt", [WAIT_LGKM] = "lgkmcnt" };
@@ -135,7 +147,10 @@ static void report_wait(void *userdata, const struct wait_finding *finding)
 			.rule = wait_reason_text(finding->reason[which]),
 			.source = "LLVM SIInsertWaitcnts, CDNA3 ISA 4.4",
 		};
-		snprintf(problem.missing, sizeof(problem.missing), "s_waitcnt %s(%u)", names[which], finding->count[which]);
+		char reg[16] = "LDS";
+		if (finding->reason[which] == WAIT_FOR_READ || finding->reason[which] == WAIT_FOR_WRITE)
+			print_register(reg, sizeof(reg), finding->reg[which]);
+		snprintf(problem.missing, sizeof(problem.missing), "s_waitcnt %s(%u) for %s", names[which], finding->count[which], reg);
 		report(check, &problem);
 	}
 }

@@ -19,7 +19,7 @@ struct check_problem {
 	const char *rule;
 	const char *source;
 	bool xnack_only;	/* matters only where page faults are retried; hand-written kernels often ignore it */
-	char missing[64];	/* "s_waitcnt vmcnt(3)", "s_nop 4" */
+	char missing[64];	/* "s_waitcnt vmcnt(3) for v12", "s_nop 4" */
 };
 
 /*

@@ -28,12 +28,12 @@ struct counter {
 	uint32_t issued, done;
 	uint32_t last_flat;	/* number of the last flat operation, 0 for none */
 	uint32_t last_lds;	/* ... of the last LDS access (lgkmcnt), or load to LDS (vmcnt) */
-	uint32_t touched;	/* sets of REG_SET registers, as bits, that may have an outstanding one among them */
+	uint64_t touched;	/* sets of REG_SET registers, as bits, that may have an outstanding one among them */
 	uint32_t reg[ACCESS_REGISTERS];
 };
 
-enum { REG_SET = 32 };
-_Static_assert(ACCESS_REGISTERS / REG_SET <= 32, "one bit a set");
+enum { REG_SET = 16 };
+_Static_assert(ACCESS_REGISTERS / REG_SET < 64, "one bit a set");
 
 struct wait_state {
 	uint32_t kinds;		/* EVENT_* outstanding on lgkmcnt */
@@ -47,11 +47,22 @@ struct wait_analysis {
 	void *userdata;
 };
 
-static uint32_t sets_of(const struct access_range *range)
+static uint64_t sets_of(unsigned reg, unsigned count)
 {
-	unsigned first = range->first / REG_SET, last = (range->first + range->count - 1u) / REG_SET;
+	return (UINT64_C(2) << (reg + count - 1) / REG_SET) - (UINT64_C(1) << reg / REG_SET);
+}
 
-	return (uint32_t)((UINT64_C(2) << last) - (UINT64_C(1) << first));
+/* The sets that an instruction could have to do with: a quick look that spares most instructions the thorough one. */
+static uint64_t sets_of_inst(const struct isa_op_info *info, const struct isa_inst *inst)
+{
+	uint64_t sets = (info->implicit_reads | info->implicit_writes) ? sets_of(ISA_VCC, ISA_EXEC + 2 - ISA_VCC) : 0;
+
+	for (unsigned i = 0; i < inst->n_operands; i++) {
+		const struct isa_operand *operand = &inst->operand[i];
+		if (operand->width > 0 && operand->code < ACCESS_REGISTERS)
+			sets |= sets_of(operand->code, operand->width);
+	}
+	return sets;
 }
 
 static bool is_outstanding(const struct counter *counter, uint32_t number)
@@ -150,7 +161,7 @@ static void need(const struct wait_state *state, struct wait_finding *finding, u
 static void need_registers(const struct wait_state *state, struct wait_finding *finding, unsigned which,
 			   const struct access_range *range, unsigned reason)
 {
-	if (!(state->counter[which].touched & sets_of(range)))
+	if (!(state->counter[which].touched & sets_of(range->first, range->count)))
 		return;
 	for (unsigned reg = range->first; reg < range->first + range->count; reg++)
 		need(state, finding, which, state->counter[which].reg[reg], reason, reg);
@@ -200,7 +211,7 @@ static void issue(struct wait_state *state, unsigned which, const struct access 
 		counter->last_lds = counter->issued;
 	for (unsigned i = 0; i < access->n_writes; i++) {
 		const struct access_range *range = &access->writes[i];
-		counter->touched |= sets_of(range);
+		counter->touched |= sets_of(range->first, range->count);
 		for (unsigned reg = range->first; reg < range->first + range->count; reg++)
 			counter->reg[reg] = counter->issued;
 	}
@@ -237,7 +248,8 @@ static void step(struct wait_analysis *analysis, struct wait_state *state, uint3
 		apply_waitcnt(state, inst);
 		return;
 	}
-	if (!events && !has_outstanding(&state->counter[WAIT_VM]) && !has_outstanding(&state->counter[WAIT_LGKM]))
+	uint64_t touched = state->counter[WAIT_VM].touched | state->counter[WAIT_LGKM].touched;
+	if (!events && info->kind != ISA_KIND_BARRIER && !(touched & sets_of_inst(info, inst)))
 		return;
 
 	struct access access;
@@ -294,12 +306,12 @@ static bool join_counter(struct counter *into, const struct counter *from)
 	};
 	bool changed = join_number(&shift, &into->last_flat, from->last_flat);
 	changed |= join_number(&shift, &into->last_lds, from->last_lds);
-	uint32_t sets = from->touched | (shift.into ? into->touched : 0);
+	uint64_t sets = from->touched | (shift.into ? into->touched : 0);
 
 	assert(into->done == 0);
 
 	for (; sets; sets &= sets - 1) {
-		unsigned first = (unsigned)__builtin_ctz(sets) * REG_SET;
+		unsigned first = (unsigned)__builtin_ctzll(sets) * REG_SET;
 		for (unsigned reg = first; reg < first + REG_SET; reg++)
 			changed |= join_number(&shift, &into->reg[reg], from->reg[reg]);
 	}

@@ -4,7 +4,6 @@
  * weakened it must not, and our own passes must find enough waits for the same code without LLVM's.
  */
 #include "build/codegen/check.h"
-#include "build/codegen/flow.h"
 #include "tests/codegen/lift.h"
 
 #include <setjmp.h>
@@ -305,6 +304,26 @@ static int check_dwords(const uint32_t *dwords, size_t n)
 	return ir_check(isa_find("gfx942"), (const uint8_t *)dwords, n * 4, ignore_problem, NULL);
 }
 
+static void keep_problem(void *userdata, const struct check_problem *problem)
+{
+	*(struct check_problem *)userdata = *problem;
+}
+
+static void problems_say_what_is_missing_where(void **state)
+{
+	static const uint32_t code[] = {
+		0xdc508000, 0x057f0002,	/* global_load_dword v5, v[2:3], off */
+		0x7e020305,				/* v_mov_b32_e32 v1, v5 */
+		0xbf810000,
+	};
+	struct check_problem problem = { 0 };
+
+	assert_int_equal(ir_check(isa_find("gfx942"), (const uint8_t *)code, sizeof(code), keep_problem, &problem), 1);
+	assert_int_equal(problem.offset, 8);
+	assert_string_equal(problem.missing, "s_waitcnt vmcnt(0) for v5");
+	assert_string_equal(problem.rule, "reads a register that is being loaded");
+}
+
 static void bad_code_is_refused(void **state)
 {
 	static const uint32_t end = 0xbf810000, nop = 0xbf800000, branch = 0xbf820000, none = 0xffffffff;
@@ -327,6 +346,7 @@ int main(void)
 		cmocka_unit_test(code_without_xnack_lacks_nothing_else),
 		cmocka_unit_test(any_weaker_wait_of_llvm_is_reported),
 		cmocka_unit_test(our_passes_do_as_llvm_does),
+		cmocka_unit_test(problems_say_what_is_missing_where),
 		cmocka_unit_test(bad_code_is_refused),
 	};
 
