@@ -3,49 +3,54 @@
 #include "tools/emulator/lanes_local.h"
 #include "tools/emulator/lanes_build.h"
 
+#ifdef EMU_LANES_AVX2
+#include <immintrin.h>
+#endif
+
+/* Unrolled for each size of matrix, so that a row of C stays in registers. */
+#define MULTIPLY(name, TYPE, member, add)                                                          \
+	static inline __attribute__((always_inline)) void name##_sized(struct mfma_block *block, const unsigned m) \
+	{                                                                                          \
+		for (unsigned i = 0; i < m; i++) {                                                 \
+			TYPE row[32], *c = block->c.member + i * m;                                \
+			memcpy(row, c, m * sizeof(TYPE));                                          \
+			for (unsigned l = 0; l < block->k; l++) {                                  \
+				const TYPE a = block->a.member[l * m + i], *b = block->b.member + l * m; \
+				for (unsigned j = 0; j < m; j++)                                   \
+					row[j] = (add);                                            \
+			}                                                                          \
+			memcpy(c, row, m * sizeof(TYPE));                                          \
+		}                                                                                  \
+	}                                                                                          \
+	static void name(struct mfma_block *block)                                                 \
+	{                                                                                          \
+		if (block->m == 32)                                                                \
+			name##_sized(block, 32);                                                   \
+		else if (block->m == 16)                                                           \
+			name##_sized(block, 16);                                                   \
+		else                                                                               \
+			name##_sized(block, 4);                                                    \
+	}
+
 /* f32 products of f16, bf16, fp8, bf8 and xf32 values are exact, so fmaf() adds each with one rounding. */
-static void multiply_f32(struct mfma_block *block)
-{
-	unsigned m = block->m, k = block->k;
-	for (unsigned i = 0; i < m; i++) {
-		float *restrict c = block->c.f + i * m;
-		for (unsigned l = 0; l < k; l++) {
-			const float a = block->a.f[i * k + l], *restrict b = block->b.f + l * m;
-			for (unsigned j = 0; j < m; j++)
-				c[j] = fmaf(a, b[j], c[j]);
-		}
-	}
-}
-
-static void multiply_f64(struct mfma_block *block)
-{
-	unsigned m = block->m, k = block->k;
-	for (unsigned i = 0; i < m; i++) {
-		for (unsigned l = 0; l < k; l++) {
-			for (unsigned j = 0; j < m; j++)
-				block->c.d[i * m + j] = fma(block->a.d[i * k + l], block->b.d[l * m + j], block->c.d[i * m + j]);
-		}
-	}
-}
-
-static void multiply_i32(struct mfma_block *block)
-{
-	unsigned m = block->m, k = block->k;
-	for (unsigned i = 0; i < m; i++) {
-		int32_t *restrict c = block->c.i + i * m;
-		for (unsigned l = 0; l < k; l++) {
-			const int32_t a = block->a.i[i * k + l], *restrict b = block->b.i + l * m;
-			for (unsigned j = 0; j < m; j++)
-				c[j] = (int32_t)((uint32_t)c[j] + (uint32_t)(a * b[j]));
-		}
-	}
-}
+MULTIPLY(multiply_f32, float, f, fmaf(a, b[j], row[j]))
+MULTIPLY(multiply_f64, double, d, fma(a, b[j], row[j]))
+MULTIPLY(multiply_i32, int32_t, i, (int32_t)((uint32_t)row[j] + (uint32_t)(a * b[j])))
 
 static void widen_f16(float *restrict f, const uint32_t *words, bool high)
 {
 	unsigned shift = high ? 16 : 0;
+#ifdef EMU_LANES_AVX2
+	for (unsigned i = 0; i < LANES; i += 8) {
+		__m256i halves = _mm256_srli_epi32(_mm256_loadu_si256((const __m256i *)(words + i)), (int)shift);
+		halves = _mm256_and_si256(halves, _mm256_set1_epi32(0xffff));
+		__m128i packed = _mm_packus_epi32(_mm256_castsi256_si128(halves), _mm256_extracti128_si256(halves, 1));
+		_mm256_storeu_ps(f + i, _mm256_cvtph_ps(packed));
+	}
+#else
 	FOR_LANES (i)
 		f[i] = f16(words[i] >> shift);
+#endif
 }
 
 const struct lane_functions *LANE_NAME(lane_functions)(void)

@@ -65,7 +65,7 @@ struct mfma_row {
 	uint8_t type_a, type_b;	/* enum mfma_type */
 };
 
-/* d[i][j] = c[i][j] + sum over k of a[i][k] * b[k][j], row-major, one block; the type picks the member. */
+/* c[i][j] += sum over k of a[k][i] * b[k][j], in the order of k; rows of c and of k are m values each. The type picks the member. */
 struct mfma_block {
 	unsigned m, k;
 	union {

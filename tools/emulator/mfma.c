@@ -132,20 +132,14 @@ static struct shape shape_of(const struct mfma_row *row)
 	return (struct shape){ .m = row->m, .k = row->k, .blocks = row->blocks, .groups = groups, .per_lane = row->k / groups };
 }
 
-/* The lane of row (or column) i, block and group of k. */
-static unsigned source_lane(const struct shape *shape, unsigned i, unsigned block, unsigned group)
-{
-	return i + shape->m * (block + shape->blocks * group);
-}
-
-/* Row and lane-independent register of the result. */
-static unsigned result_row(const struct shape *shape, unsigned reg, unsigned lane)
+/* The row that register `reg` of the lanes with lane / m == group holds, in 32-bit results. */
+static unsigned result_row(const struct shape *shape, unsigned reg, unsigned group)
 {
 	switch (shape->m) {
 	case 32:
-		return 8 * (reg / 4) + 4 * (lane / 32) + reg % 4;
+		return 8 * (reg / 4) + 4 * group + reg % 4;
 	case 16:
-		return 4 * (lane / 16) + reg;
+		return 4 * group + reg;
 	default:
 		return reg;
 	}
@@ -163,22 +157,23 @@ static const uint32_t *source_c(const struct wave *wave, const struct op *op, un
 	return spread;
 }
 
-/* Registers of one block of a 32-bit result, and the lanes of a 4 x 4 block. */
+/* Registers of one block of a 32-bit result, to (`in`) and from the working matrix. m lanes side by side are a row. */
 static void move_result(struct wave *wave, const struct op *op, const struct shape *shape, unsigned block, struct mfma_block *work, bool in)
 {
 	unsigned n = shape->m == 32 ? 16 : 4, dst = op->inst.operand[0].code - (unsigned)ISA_VGPR0;
-	unsigned first = shape->m == 4 ? 0 : block * n;
-	unsigned lanes_from = shape->m == 4 ? block * 4 : 0, lanes_to = shape->m == 4 ? lanes_from + 4 : WAVE;
+	unsigned first = shape->m == 4 ? 0 : block * n, groups = WAVE / shape->m;
+	unsigned from = shape->m == 4 ? block : 0, to = shape->m == 4 ? block + 1 : groups;
+	size_t size = shape->m * sizeof(uint32_t);
 	uint32_t spread[WAVE];
 
 	for (unsigned reg = 0; reg < n; reg++) {
 		const uint32_t *c = in ? source_c(wave, op, first + reg, spread) : NULL;
-		for (unsigned lane = lanes_from; lane < lanes_to; lane++) {
-			int32_t *place = &work->c.i[result_row(shape, reg, lane) * shape->m + lane % shape->m];
+		for (unsigned group = from; group < to; group++) {
+			int32_t *row = work->c.i + result_row(shape, reg, group) * shape->m;
 			if (in)
-				*place = (int32_t)c[lane];
+				memcpy(row, c + group * shape->m, size);
 			else
-				wave->v[dst + first + reg][lane] = (uint32_t)*place;
+				memcpy(wave->v[dst + first + reg] + group * shape->m, row, size);
 		}
 	}
 }
@@ -188,111 +183,116 @@ static const uint32_t (*source_registers(const struct wave *wave, const struct o
 	return &wave->v[op->inst.operand[operand].code - (unsigned)ISA_VGPR0];
 }
 
-/* All values of A and B as floats, [element][lane]. */
-static void widen_sources(const struct wave *wave, const struct op *op, const struct shape *shape, float (*a)[WAVE], float (*b)[WAVE])
+/* The k x m values of one block, rows of k: m lanes side by side are one k. `from` holds size bytes for each [element][lane]. */
+static void gather(const struct shape *shape, unsigned block, const void *from, size_t size, void *to)
 {
-	for (unsigned e = 0; e < shape->per_lane; e++) {
-		widen(source_registers(wave, op, 1), op->mfma->type_a, e, a[e]);
-		widen(source_registers(wave, op, 2), op->mfma->type_b, e, b[e]);
+	for (unsigned group = 0; group < shape->groups; group++) {
+		unsigned lane = shape->m * (block + shape->blocks * group);
+		for (unsigned e = 0; e < shape->per_lane; e++) {
+			const uint8_t *row = (const uint8_t *)from + (e * WAVE + lane) * size;
+			memcpy((uint8_t *)to + (group * shape->per_lane + e) * shape->m * size, row, shape->m * size);
+		}
+	}
+}
+
+/* blgp: lanes of B take the values of others. `values` are n times 64 lanes of 4 bytes. */
+static void permute_groups(const struct isa_inst *inst, uint32_t (*values)[WAVE], unsigned n)
+{
+	uint32_t old[WAVE];
+	for (unsigned e = 0; inst->blgp && e < n; e++) {
+		memcpy(old, values[e], sizeof(old));
+		for (unsigned lane = 0; lane < WAVE; lane++)
+			values[e][lane] = old[group_lane(inst->blgp, lane)];
 	}
 }
 
 static void run_float(struct wave *wave, const struct op *op, const struct shape *shape, struct mfma_block *work)
 {
 	float a[8][WAVE], b[8][WAVE];
-	widen_sources(wave, op, shape, a, b);
+	for (unsigned e = 0; e < shape->per_lane; e++) {
+		widen(source_registers(wave, op, 1), op->mfma->type_a, e, a[e]);
+		widen(source_registers(wave, op, 2), op->mfma->type_b, e, b[e]);
+	}
+	permute_groups(&op->inst, (uint32_t (*)[WAVE])b, shape->per_lane);
 	for (unsigned block = 0; block < shape->blocks; block++) {
-		unsigned block_a = shared_block(&op->inst, block);
-		for (unsigned group = 0; group < shape->groups; group++) {
-			for (unsigned i = 0; i < shape->m; i++) {
-				unsigned lane_a = source_lane(shape, i, block_a, group);
-				unsigned lane_b = group_lane(op->inst.blgp, source_lane(shape, i, block, group));
-				for (unsigned e = 0; e < shape->per_lane; e++) {
-					work->a.f[i * shape->k + group * shape->per_lane + e] = a[e][lane_a];
-					work->b.f[(group * shape->per_lane + e) * shape->m + i] = b[e][lane_b];
-				}
-			}
-		}
+		gather(shape, shared_block(&op->inst, block), a, sizeof(a[0][0]), work->a.f);
+		gather(shape, block, b, sizeof(b[0][0]), work->b.f);
 		move_result(wave, op, shape, block, work, true);
 		lane_functions()->multiply_f32(work);
 		move_result(wave, op, shape, block, work, false);
 	}
 }
 
-static int32_t byte_at(const uint32_t (*regs)[WAVE], unsigned e, unsigned lane)
+static void widen_bytes(const uint32_t (*regs)[WAVE], unsigned n, uint32_t (*values)[WAVE])
 {
-	return (int8_t)(regs[e / 4][lane] >> e % 4 * 8);
+	for (unsigned e = 0; e < n; e++) {
+		for (unsigned lane = 0; lane < WAVE; lane++)
+			values[e][lane] = (uint32_t)(int8_t)(regs[e / 4][lane] >> e % 4 * 8);
+	}
 }
 
 static void run_integer(struct wave *wave, const struct op *op, const struct shape *shape, struct mfma_block *work)
 {
-	uint32_t a[2][WAVE], b[2][WAVE];	/* copies: the result may overwrite them block by block */
-	unsigned dwords = (shape->per_lane + 3) / 4;
-	memcpy(a, source_registers(wave, op, 1), dwords * sizeof(a[0]));
-	memcpy(b, source_registers(wave, op, 2), dwords * sizeof(b[0]));
+	uint32_t a[8][WAVE], b[8][WAVE];
+	widen_bytes(source_registers(wave, op, 1), shape->per_lane, a);
+	widen_bytes(source_registers(wave, op, 2), shape->per_lane, b);
+	permute_groups(&op->inst, b, shape->per_lane);
 	for (unsigned block = 0; block < shape->blocks; block++) {
-		unsigned block_a = shared_block(&op->inst, block);
-		for (unsigned group = 0; group < shape->groups; group++) {
-			for (unsigned i = 0; i < shape->m; i++) {
-				unsigned lane_a = source_lane(shape, i, block_a, group);
-				unsigned lane_b = group_lane(op->inst.blgp, source_lane(shape, i, block, group));
-				for (unsigned e = 0; e < shape->per_lane; e++) {
-					work->a.i[i * shape->k + group * shape->per_lane + e] = byte_at(a, e, lane_a);
-					work->b.i[(group * shape->per_lane + e) * shape->m + i] = byte_at(b, e, lane_b);
-				}
-			}
-		}
+		gather(shape, shared_block(&op->inst, block), a, sizeof(a[0][0]), work->a.i);
+		gather(shape, block, b, sizeof(b[0][0]), work->b.i);
 		move_result(wave, op, shape, block, work, true);
 		lane_functions()->multiply_i32(work);
 		move_result(wave, op, shape, block, work, false);
 	}
 }
 
-static double double_at(const uint32_t (*regs)[WAVE], unsigned lane, bool negate)
+/* Pairs of registers to doubles. */
+static void widen_doubles(const uint32_t *low, const uint32_t *high, bool negate, double *values)
 {
-	uint64_t word = regs[0][lane] | (uint64_t)regs[1][lane] << 32;
-	double d;
-	memcpy(&d, &word, sizeof(d));
-	return negate ? -d : d;
+	for (unsigned lane = 0; lane < WAVE; lane++) {
+		uint64_t word = (low[lane] | (uint64_t)high[lane] << 32) ^ (uint64_t)negate << 63;
+		memcpy(&values[lane], &word, sizeof(word));
+	}
+}
+
+/* f64 results: register pair `reg` of a lane is row 4 * reg + lane / 16; a block of 4 x 4 has the lanes with lane / 4 % 4 == block. */
+static void move_doubles(const struct shape *shape, unsigned block, double (*values)[WAVE], unsigned n, struct mfma_block *work, bool in)
+{
+	for (unsigned reg = 0; reg < n; reg++) {
+		for (unsigned group = 0; group < 4; group++) {
+			double *row = work->c.d + (4 * reg + group) * shape->m;
+			double *lanes = values[reg] + 16 * group + (shape->m == 4 ? block * 4 : 0);
+			memcpy(in ? row : lanes, in ? lanes : row, shape->m * sizeof(double));
+		}
+	}
 }
 
 static void run_double(struct wave *wave, const struct op *op, const struct shape *shape, struct mfma_block *work)
 {
 	const struct isa_inst *inst = &op->inst;
+	const uint32_t(*a_regs)[WAVE] = source_registers(wave, op, 1), (*b_regs)[WAVE] = source_registers(wave, op, 2);
 	unsigned n = shape->m == 16 ? 4 : 1, dst = inst->operand[0].code - (unsigned)ISA_VGPR0;
-	uint32_t a[2][WAVE], b[2][WAVE], c[8][WAVE], spread[WAVE];
 	unsigned negate = inst->blgp | inst->neg_lo;	/* for f64 these bits negate A, B and C */
+	double a[WAVE], b[WAVE], c[4][WAVE];
+	uint32_t low[WAVE], high[WAVE];
 
-	memcpy(a, source_registers(wave, op, 1), sizeof(a));
-	memcpy(b, source_registers(wave, op, 2), sizeof(b));
-	for (unsigned reg = 0; reg < 2 * n; reg++)
-		memcpy(c[reg], source_c(wave, op, reg, spread), sizeof(c[reg]));
+	widen_doubles(a_regs[0], a_regs[1], negate & 1, a);
+	widen_doubles(b_regs[0], b_regs[1], negate & 2, b);
+	for (unsigned reg = 0; reg < n; reg++)
+		widen_doubles(source_c(wave, op, reg * 2, low), source_c(wave, op, reg * 2 + 1, high), negate & 4, c[reg]);
 	for (unsigned block = 0; block < shape->blocks; block++) {
-		unsigned block_a = shared_block(inst, block);
-		for (unsigned l = 0; l < shape->k; l++) {
-			for (unsigned i = 0; i < shape->m; i++) {
-				work->a.d[i * shape->k + l] = double_at(a, source_lane(shape, i, block_a, l), negate & 1);
-				work->b.d[l * shape->m + i] = double_at(b, source_lane(shape, i, block, l), negate & 2);
-			}
-		}
-		for (unsigned reg = 0; reg < n; reg++) {
-			for (unsigned lane = 0; lane < WAVE; lane++) {
-				unsigned row = 4 * reg + lane / 16, column = lane % shape->m;
-				if (shape->m == 16 || lane / 4 % 4 == block)
-					work->c.d[row * shape->m + column] = double_at(&c[reg * 2], lane, negate & 4);
-			}
-		}
+		gather(shape, shared_block(inst, block), a, sizeof(a[0]), work->a.d);
+		gather(shape, block, b, sizeof(b[0]), work->b.d);
+		move_doubles(shape, block, c, n, work, true);
 		lane_functions()->multiply_f64(work);
-		for (unsigned reg = 0; reg < n; reg++) {
-			for (unsigned lane = 0; lane < WAVE; lane++) {
-				unsigned row = 4 * reg + lane / 16, column = lane % shape->m;
-				uint64_t word;
-				if (shape->m != 16 && lane / 4 % 4 != block)
-					continue;
-				memcpy(&word, &work->c.d[row * shape->m + column], sizeof(word));
-				wave->v[dst + reg * 2][lane] = (uint32_t)word;
-				wave->v[dst + reg * 2 + 1][lane] = (uint32_t)(word >> 32);
-			}
+		move_doubles(shape, block, c, n, work, false);
+	}
+	for (unsigned reg = 0; reg < n; reg++) {
+		for (unsigned lane = 0; lane < WAVE; lane++) {
+			uint64_t word;
+			memcpy(&word, &c[reg][lane], sizeof(word));
+			wave->v[dst + reg * 2][lane] = (uint32_t)word;
+			wave->v[dst + reg * 2 + 1][lane] = (uint32_t)(word >> 32);
 		}
 	}
 }
