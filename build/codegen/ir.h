@@ -3,13 +3,13 @@
  * A kernel under construction: a straight list of instructions with labels in it, on physical registers.
  *
  *     struct ir *ir;  ir_new(isa, &ir);
- *     label loop = ir_label_new(ir, "loop");
+ *     ir_label_id loop = ir_label_new(ir, "loop");
  *     ir_label(ir, loop);                                          // here
  *     EMIT(ir, ISA_V_ADD_U32, isa_vgpr(0, 1), isa_vgpr(1, 1), isa_vgpr(2, 1));
  *     EMIT(ir, ISA_BUFFER_LOAD_DWORDX4, v, vaddr, srsrc, soffset)->flags |= ISA_OFFEN;
  *     EMIT_LITERAL(ir, 0x1234, ISA_S_MOV_B32, isa_sgpr(4, 1), IR_LITERAL);
  *     ir_branch(ir, ISA_S_CBRANCH_SCC1, loop);
- *     ir_finish(ir, &options, &code);                              // passes, then encoding
+ *     ir_finish(ir, &code, &error, &stats);                        // passes, then encoding
  *
  * Generators write no s_waitcnt and no s_nop for correctness (one that they do write is kept, and counts): ir_finish() runs the
  * passes in this order
