@@ -172,8 +172,8 @@ struct isa_inst {
 
 /*
  * Writes 1 to ISA_MAX_DWORDS dwords and returns how many, or -EINVAL when the instruction cannot say what is asked of it: the class,
- * width or alignment of a register (VGPR tuples start even), more than one scalar value read by a vector instruction, a literal in VOP3,
- * an offset out of range, a modifier that has no place ... What llvm-mc refuses is refused here.
+ * width or alignment of a register (VGPR tuples start even), more than one scalar value read by a vector instruction, a literal in
+ * VOP3, an offset out of range, a modifier that has no place ... What llvm-mc refuses is refused here.
  *
  * A literal of an f64 or packed f16 operand that an inline constant can say is refused as well: text cannot tell them apart.
  */
@@ -183,9 +183,11 @@ int isa_encode(const struct isa *isa, const struct isa_inst *inst, uint32_t ret_
  * writes (ret_inst is then untouched). The form is the one found: isa_encode() gives the same dwords back. */
 int isa_decode(const struct isa *isa, const uint32_t *dwords, size_t n, struct isa_inst *ret_inst);
 
-/* Text in LLVM's syntax, with the _e32/_e64/_sdwa/_dpp suffix as llvm-objdump prints it, NUL terminated. Returns its length, -ENOSPC
- * or -EINVAL (no such opcode, too many operands); what isa_encode() refuses otherwise is printed as well as it can be. Branch targets are printed as the 16 bits of the instruction (65535 is one dword back), as llvm-objdump does without
- * symbols. */
+/*
+ * Text in LLVM's syntax, with the _e32/_e64/_sdwa/_dpp suffix as llvm-objdump prints it, NUL terminated. Returns its length, -ENOSPC,
+ * or -EINVAL (no such opcode, too many operands); what isa_encode() refuses otherwise is printed as well as it can be. Branch targets
+ * are printed as the 16 bits of the instruction (65535 is one dword back), as llvm-objdump does without symbols.
+ */
 int isa_print(const struct isa *isa, const struct isa_inst *inst, char *text, size_t size);
 
 /* ---- the row ---------------------------------------------------------------------------------------------------------- */

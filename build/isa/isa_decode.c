@@ -288,7 +288,7 @@ static void take_flat(const uint32_t *w, struct parts *p, struct isa_inst *inst)
 	p->code[ISA_FIELD_DATA0] = bits(w[1], 8, 8) + data;
 	p->code[ISA_FIELD_VDST] = bits(w[1], 24, 8) + data;
 	p->code[ISA_FIELD_SADDR] = saddr == 0x7f ? ISA_NONE : saddr;
-	inst->offset = format[segment] == ISA_FORMAT_SCRATCH || format[segment] == ISA_FORMAT_GLOBAL ? signed_bits(w[0], 13) : (int32_t)bits(w[0], 0, 13);
+	inst->offset = format[segment] == ISA_FORMAT_FLAT ? (int32_t)bits(w[0], 0, 13) : signed_bits(w[0], 13);
 	inst->flags = flag(w[0], 16, ISA_SC0) | flag(w[0], 17, ISA_NT) | flag(w[0], 25, ISA_SC1);
 }
 
@@ -309,7 +309,8 @@ static struct isa_operand make_operand(const struct parts *p, const struct isa_o
 		operand.code = ISA_LITERAL;
 	if (is_register(operand.code)) {
 		operand.width = (uint8_t)isa_row_operand_width(p->row, info, inst->flags, p->code[ISA_FIELD_SADDR] != ISA_NONE);
-		if (operand.code >= ISA_VGPR0 && operand.code < ISA_AGPR0 && (info->allowed & (ISA_ALLOW_VGPR | ISA_ALLOW_AGPR)) == ISA_ALLOW_AGPR)
+		if (operand.code >= ISA_VGPR0 && operand.code < ISA_AGPR0 &&
+		    (info->allowed & (ISA_ALLOW_VGPR | ISA_ALLOW_AGPR)) == ISA_ALLOW_AGPR)
 			operand.code += ISA_AGPR0 - ISA_VGPR0;
 	}
 	return operand;

@@ -2,9 +2,9 @@
 /*
  * struct isa_inst -> dwords.
  *
- * Three steps: the operands are checked against the row and sorted by encoding field; the form is chosen; one function per format puts
- * the fields together (those of the vector ALU are in isa_encode_vop.c). Bit positions are those of the CDNA3 ISA document, chapter "Microcode Formats"; what gfx942 adds to them
- * (sc0, sc1 and nt, the AccVGPR bits) is from the same place.
+ * Three steps: the operands are checked against the row and sorted by encoding field; the form is chosen; one function per format
+ * puts the fields together (those of the vector ALU are in isa_encode_vop.c). Bit positions are those of the CDNA3 ISA document,
+ * chapter "Microcode Formats"; what gfx942 adds to them (sc0, sc1 and nt, the AccVGPR bits) is from the same place.
  */
 #include "build/isa/isa_fields.h"
 
@@ -40,7 +40,8 @@ static bool operand_fits(const struct isa_operand *operand, unsigned allowed, un
 	if (code < ISA_INT0)
 		return (allowed & ISA_ALLOW_SGPR) && operand->width == width && scalar_register_fits(code, width);
 	if (code < ISA_LITERAL)
-		return (allowed & ISA_ALLOW_CONST) && (code <= 208 || (code >= ISA_SHARED_BASE && code <= 248) || (code >= ISA_VCCZ && code <= ISA_SCC));
+		return (allowed & ISA_ALLOW_CONST) &&
+		       (code <= 208 || (code >= ISA_SHARED_BASE && code <= 248) || (code >= ISA_VCCZ && code <= ISA_SCC));
 	if (code == ISA_LITERAL)
 		return allowed & ISA_ALLOW_LITERAL;
 	if (code < ISA_AGPR0)
@@ -53,8 +54,8 @@ static bool operand_fits(const struct isa_operand *operand, unsigned allowed, un
 }
 
 /*
- * Whether a literal says no more than an inline constant. The text of f64 and packed f16 operands (the literal of f64 is its high half)
- * cannot tell the two apart, so only the constant is taken.
+ * Whether a literal says no more than an inline constant. The text of f64 and packed f16 operands (the literal of f64 is its high
+ * half) cannot tell the two apart, so only the constant is taken.
  */
 static bool is_inline_in_disguise(uint32_t value, unsigned type)
 {
@@ -91,7 +92,8 @@ static int find_range(const struct isa_row *row, const struct isa_inst *inst, un
 {
 	unsigned first = isa_row_first_operand(row, inst->flags), last = row->info.n_operands;
 
-	if (row->format == ISA_FORMAT_SMEM && last > 0 && row->info.operand[last - 1].field == ISA_FIELD_SOFFSET && inst->n_operands == last - 1)
+	if (row->format == ISA_FORMAT_SMEM && last > 0 && row->info.operand[last - 1].field == ISA_FIELD_SOFFSET &&
+	    inst->n_operands == last - 1)
 		last--;
 	if (inst->n_operands != last - first)
 		return -EINVAL;
@@ -134,7 +136,8 @@ static int sort_operands(const struct isa_row *row, const struct isa_inst *inst,
 
 static int encode_sop(const struct isa_fields *f, uint32_t *w)
 {
-	unsigned opcode = f->row->opcode, sdst = f->code[ISA_FIELD_SDST], s0 = f->code[ISA_FIELD_SSRC0], s1 = f->code[ISA_FIELD_SSRC1];
+	unsigned opcode = f->row->opcode, sdst = f->code[ISA_FIELD_SDST];
+	unsigned s0 = f->code[ISA_FIELD_SSRC0], s1 = f->code[ISA_FIELD_SSRC1];
 
 	switch (f->row->format) {
 	case ISA_FORMAT_SOP2:
@@ -262,7 +265,8 @@ static int encode_ds(const struct isa_fields *f, uint32_t *w)
 	if (isa_has_trait(f, ISA_TRAIT_SWIZZLE) && !swizzle_fits((unsigned)inst->offset))
 		return -EINVAL;
 	w[0] = 0x36u << 26 | (uint32_t)agpr << 25 | (uint32_t)f->row->opcode << 17 | (uint32_t)gds << 16 | (uint32_t)inst->offset;
-	w[1] = low_byte(f, ISA_FIELD_VDST) << 24 | low_byte(f, ISA_FIELD_DATA1) << 16 | low_byte(f, ISA_FIELD_DATA0) << 8 | low_byte(f, ISA_FIELD_ADDR);
+	w[1] = low_byte(f, ISA_FIELD_VDST) << 24 | low_byte(f, ISA_FIELD_DATA1) << 16 | low_byte(f, ISA_FIELD_DATA0) << 8 |
+	       low_byte(f, ISA_FIELD_ADDR);
 	return 2;
 }
 
@@ -315,10 +319,12 @@ static int encode_flat(const struct isa_fields *f, uint32_t *w)
 		if (f->code[ISA_FIELD_SADDR] >= ISA_EXEC && f->code[ISA_FIELD_SADDR] != ISA_NONE)
 			return -EINVAL;
 	}
-	w[0] = 0x37u << 26 | (inst->flags & ISA_SC1 ? 1u << 25 : 0) | (uint32_t)f->row->opcode << 18 | (inst->flags & ISA_NT ? 1u << 17 : 0);
+	w[0] = 0x37u << 26 | (inst->flags & ISA_SC1 ? 1u << 25 : 0) | (uint32_t)f->row->opcode << 18 |
+	       (inst->flags & ISA_NT ? 1u << 17 : 0);
 	w[0] |= (inst->flags & ISA_SC0 ? 1u << 16 : 0) | (uint32_t)segment[format] << 14 | ((uint32_t)inst->offset & 0x1fff);
 	w[0] |= vector_scratch ? 1u << 13 : 0;
-	w[1] = low_byte(f, ISA_FIELD_VDST) << 24 | (uint32_t)agpr << 23 | saddr << 16 | low_byte(f, ISA_FIELD_DATA0) << 8 | (addr == ISA_NONE ? 0 : addr & 0xff);
+	w[1] = low_byte(f, ISA_FIELD_VDST) << 24 | (uint32_t)agpr << 23 | saddr << 16 | low_byte(f, ISA_FIELD_DATA0) << 8 |
+	       (addr == ISA_NONE ? 0 : addr & 0xff);
 	return 2;
 }
 
@@ -336,7 +342,8 @@ static bool says_too_much(const struct isa_fields *f)
 		return inst->offset || inst->format;
 	if (inst->form > ISA_FORM_SHORT || (inst->format && format != ISA_FORMAT_MTBUF))
 		return true;
-	if (f->any_mod || inst->omod || inst->op_sel || inst->op_sel_hi || inst->neg_lo || inst->neg_hi || inst->cbsz || inst->abid || inst->blgp)
+	if (f->any_mod || inst->omod || inst->op_sel || inst->op_sel_hi || inst->neg_lo || inst->neg_hi || inst->cbsz ||
+	    inst->abid || inst->blgp)
 		return true;
 	if (memory)
 		return false;

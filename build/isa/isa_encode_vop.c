@@ -14,7 +14,8 @@ static bool is_scalar_code(unsigned code)
 
 static bool is_float_type(unsigned type)
 {
-	return type == ISA_TYPE_F16 || type == ISA_TYPE_F32 || type == ISA_TYPE_F64 || type == ISA_TYPE_PKF16 || type == ISA_TYPE_PKF32;
+	return type == ISA_TYPE_F16 || type == ISA_TYPE_F32 || type == ISA_TYPE_F64 || type == ISA_TYPE_PKF16 ||
+	       type == ISA_TYPE_PKF32;
 }
 
 /* gfx9 can read one scalar value per vector instruction: one SGPR (any number of times), VCC as a mask, or the literal. */
@@ -61,8 +62,9 @@ static int source_modifiers(const struct isa_fields *f, unsigned allowed_float, 
 
 		if (mod == 0)
 			continue;
-		if (info->field < ISA_FIELD_SRC0 || info->field > ISA_FIELD_SRC2 || (mod & ~(is_float ? allowed_float : allowed_int)) ||
-		    ((mod & ISA_SEXT) && f->width[info->field] == 0))	/* a constant needs no extension */
+		if (info->field < ISA_FIELD_SRC0 || info->field > ISA_FIELD_SRC2 ||
+		    (mod & ~(is_float ? allowed_float : allowed_int)) ||
+		    ((mod & ISA_SEXT) && f->width[info->field] == 0)) /* a constant needs no extension */
 			return -EINVAL;
 		n = info->field - ISA_FIELD_SRC0;
 		mods |= (mod & ISA_NEG ? 1u << n : 0) | (mod & ISA_ABS ? 8u << n : 0) | (mod & ISA_SEXT ? 64u << n : 0);
@@ -168,9 +170,11 @@ static int encode_vop3(const struct isa_fields *f, uint32_t *w)
 		return r;
 	if (f->literal || !op_sel_fits(f))
 		return -EINVAL;
-	if (((inst->flags & ISA_CLAMP) && !isa_has_trait(f, ISA_TRAIT_CLAMP)) || (inst->omod && !isa_has_trait(f, ISA_TRAIT_OMOD)) || inst->omod > 3)
+	if (((inst->flags & ISA_CLAMP) && !isa_has_trait(f, ISA_TRAIT_CLAMP)) ||
+	    (inst->omod && !isa_has_trait(f, ISA_TRAIT_OMOD)) || inst->omod > 3)
 		return -EINVAL;
-	w[0] = 0x34u << 26 | (uint32_t)opcode_vop3(f->row) << 16 | (inst->flags & ISA_CLAMP ? 1u << 15 : 0) | (f->code[ISA_FIELD_VDST] & 0xff);
+	w[0] = 0x34u << 26 | (uint32_t)opcode_vop3(f->row) << 16 | (inst->flags & ISA_CLAMP ? 1u << 15 : 0) |
+	       (f->code[ISA_FIELD_VDST] & 0xff);
 	w[0] |= vop3b ? (uint32_t)f->code[ISA_FIELD_CARRY_OUT] << 8 : (uint32_t)inst->op_sel << 11 | mods_abs(mods) << 8;
 	w[1] = (uint32_t)mods_neg(mods) << 29 | (uint32_t)inst->omod << 27;
 	w[1] |= src2 << 18 | (uint32_t)f->code[ISA_FIELD_SRC1] << 9 | f->code[ISA_FIELD_SRC0];
@@ -194,7 +198,8 @@ int isa_encode_vop3p(const struct isa_fields *f, uint32_t *w)
 		return r;
 	if (f->literal || (inst->op_sel & ~(sel ? sources : 0)) || ((neg_lo | neg_hi) & ~negatable) || (inst->op_sel_hi && !sel))
 		return -EINVAL;
-	if (inst->omod || inst->cbsz || inst->abid || inst->blgp || ((inst->flags & ISA_CLAMP) && !isa_has_trait(f, ISA_TRAIT_CLAMP)))
+	if (inst->omod || inst->cbsz || inst->abid || inst->blgp ||
+	    ((inst->flags & ISA_CLAMP) && !isa_has_trait(f, ISA_TRAIT_CLAMP)))
 		return -EINVAL;
 	if (mix) {
 		neg_lo = mods_neg(mods);
@@ -204,7 +209,8 @@ int isa_encode_vop3p(const struct isa_fields *f, uint32_t *w)
 	w[0] = 0x1a7u << 23 | (uint32_t)f->row->opcode << 16 | (inst->flags & ISA_CLAMP ? 1u << 15 : 0);
 	w[0] |= (op_sel_hi >> 2 & 1) << 14 | (uint32_t)inst->op_sel << 11 | neg_hi << 8 | (f->code[ISA_FIELD_VDST] & 0xff);
 	w[1] = (uint32_t)neg_lo << 29 | (op_sel_hi & 3) << 27;
-	w[1] |= source_bits(f->code[ISA_FIELD_SRC2]) << 18 | source_bits(f->code[ISA_FIELD_SRC1]) << 9 | source_bits(f->code[ISA_FIELD_SRC0]);
+	w[1] |= source_bits(f->code[ISA_FIELD_SRC2]) << 18 | source_bits(f->code[ISA_FIELD_SRC1]) << 9 |
+		source_bits(f->code[ISA_FIELD_SRC0]);
 	return 2;
 }
 
@@ -223,7 +229,8 @@ int isa_encode_mai(const struct isa_fields *f, uint32_t *w)
 	bool sparse = f->width[ISA_FIELD_SRC2] == 1 && f->row->info.operand[0].role == ISA_ROLE_DST_SRC;
 	unsigned top = isa_has_trait(f, ISA_TRAIT_NEG) ? inst->neg_lo : inst->blgp;
 
-	if (f->any_mod || inst->form > ISA_FORM_SHORT || inst->flags || inst->omod || inst->op_sel || inst->op_sel_hi || inst->neg_hi || inst->cbsz > 7 || inst->abid > 15)
+	if (f->any_mod || inst->form > ISA_FORM_SHORT || inst->flags || inst->omod || inst->op_sel || inst->op_sel_hi ||
+	    inst->neg_hi || inst->cbsz > 7 || inst->abid > 15)
 		return -EINVAL;
 	if (top > (sparse ? 0 : 7) || (inst->blgp && top != inst->blgp) || (inst->neg_lo && top != inst->neg_lo))
 		return -EINVAL;
@@ -234,7 +241,8 @@ int isa_encode_mai(const struct isa_fields *f, uint32_t *w)
 		return -EINVAL;
 	w[0] = 0x1a7u << 23 | (uint32_t)f->row->opcode << 16 | (isa_is_agpr(vdst) ? 1u << 15 : 0);
 	w[0] |= (uint32_t)inst->abid << 11 | (uint32_t)inst->cbsz << 8 | (vdst & 0xff);
-	w[1] = (uint32_t)top << 29 | (isa_is_agpr(f->code[ISA_FIELD_SRC1]) ? 1u << 28 : 0) | (isa_is_agpr(f->code[ISA_FIELD_SRC0]) ? 1u << 27 : 0);
+	w[1] = (uint32_t)top << 29 | (isa_is_agpr(f->code[ISA_FIELD_SRC1]) ? 1u << 28 : 0) |
+	       (isa_is_agpr(f->code[ISA_FIELD_SRC0]) ? 1u << 27 : 0);
 	w[1] |= source_bits(src2) << 18 | source_bits(f->code[ISA_FIELD_SRC1]) << 9 | source_bits(f->code[ISA_FIELD_SRC0]);
 	return 2;
 }
@@ -257,7 +265,8 @@ static int encode_sdwa(const struct isa_fields *f, uint32_t *w)
 	unsigned mods;
 	int r;
 
-	r = source_modifiers(f, f->row->info.operand[0].type == ISA_TYPE_PKF16 ? 0 : ISA_NEG | ISA_ABS, source_only ? 0 : ISA_SEXT, &mods);
+	r = source_modifiers(f, f->row->info.operand[0].type == ISA_TYPE_PKF16 ? 0 : ISA_NEG | ISA_ABS, source_only ? 0 : ISA_SEXT,
+			     &mods);
 	if (r < 0)
 		return r;
 	if (!isa_has_trait(f, ISA_TRAIT_SDWA) || f->literal || inst->op_sel || inst->src0_sel > 6 || (two && inst->src1_sel > 6))
@@ -277,7 +286,8 @@ static int encode_sdwa(const struct isa_fields *f, uint32_t *w)
 	} else {
 		if (inst->dst_sel > 6 || inst->dst_unused > 2 || (source_only && (inst->dst_sel != 6 || inst->dst_unused)))
 			return -EINVAL;
-		w[1] |= (uint32_t)inst->omod << 14 | (inst->flags & ISA_CLAMP ? 1u << 13 : 0) | inst->dst_unused << 11 | inst->dst_sel << 8;
+		w[1] |= (uint32_t)inst->omod << 14 | (inst->flags & ISA_CLAMP ? 1u << 13 : 0) | inst->dst_unused << 11 |
+			inst->dst_sel << 8;
 	}
 	return 2;
 }
@@ -313,7 +323,8 @@ static int encode_dpp(const struct isa_fields *f, uint32_t *w)
 		return -EINVAL;
 	w[0] = word_e32(f, 0xfa);
 	w[1] = (uint32_t)inst->row_mask << 28 | (uint32_t)inst->bank_mask << 24 | (inst->flags & ISA_BOUND_CTRL ? 1u << 19 : 0);
-	w[1] |= (mods_neg(mods) & 1) << 20 | (mods_abs(mods) & 1) << 21 | (mods_neg(mods) >> 1 & 1) << 22 | (mods_abs(mods) >> 1 & 1) << 23;
+	w[1] |= (mods_neg(mods) & 1) << 20 | (mods_abs(mods) & 1) << 21 | (mods_neg(mods) >> 1 & 1) << 22 |
+		(mods_abs(mods) >> 1 & 1) << 23;
 	w[1] |= (uint32_t)inst->dpp_ctrl << 8 | (f->code[ISA_FIELD_SRC0] & 0xff);
 	return 2;
 }
@@ -323,7 +334,8 @@ int isa_encode_vop(const struct isa_fields *f, uint32_t *w)
 	const struct isa_inst *inst = f->inst;
 	unsigned form = inst->form;
 
-	if ((inst->flags & ~(unsigned)(ISA_CLAMP | (form == ISA_FORM_DPP ? ISA_BOUND_CTRL : 0))) || !plain_vop(inst) || !constant_bus_fits(f))
+	if ((inst->flags & ~(unsigned)(ISA_CLAMP | (form == ISA_FORM_DPP ? ISA_BOUND_CTRL : 0))) || !plain_vop(inst) ||
+	    !constant_bus_fits(f))
 		return -EINVAL;
 	if (form == ISA_FORM_AUTO)
 		form = fits_e32(f) ? ISA_FORM_SHORT : ISA_FORM_VOP3;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * struct isa_inst -> text, in the words and the order of llvm-objdump (LLVM's AMDGPUOperandSyntax and AMDGPUModifierSyntax documents
- * describe both), so that llvm-mc makes the same dwords of it.
+ * struct isa_inst -> text, in the words and the order of llvm-objdump (LLVM's AMDGPUOperandSyntax and AMDGPUModifierSyntax
+ * documents describe both), so that llvm-mc makes the same dwords of it.
  */
 #include "build/isa/isa_row.h"
 
@@ -39,7 +39,8 @@ static void put_tuple(struct out *out, const char *prefix, unsigned first, unsig
 
 static void put_scalar_register(struct out *out, unsigned code, unsigned width)
 {
-	static const char *const pair[] = { [ISA_FLAT_SCRATCH] = "flat_scratch", [ISA_XNACK_MASK] = "xnack_mask", [ISA_VCC] = "vcc", [ISA_EXEC] = "exec" };
+	static const char *const pair[] = {
+		[ISA_FLAT_SCRATCH] = "flat_scratch", [ISA_XNACK_MASK] = "xnack_mask", [ISA_VCC] = "vcc", [ISA_EXEC] = "exec"};
 
 	if (code < ISA_FLAT_SCRATCH)
 		put_tuple(out, "s", code, width);
@@ -51,9 +52,15 @@ static void put_scalar_register(struct out *out, unsigned code, unsigned width)
 		put(out, "%s%s", pair[code & ~1u], width > 1 ? "" : code & 1 ? "_hi" : "_lo");
 }
 
+static bool is_64_bits(unsigned type)
+{
+	return type == ISA_TYPE_B64 || type == ISA_TYPE_I64 || type == ISA_TYPE_F64;
+}
+
 static void put_constant(struct out *out, unsigned code, unsigned type)
 {
-	static const char *const aperture[] = { "shared_base", "shared_limit", "private_base", "private_limit", "pops_exiting_wave_id" };
+	static const char *const aperture[] = {"shared_base", "shared_limit", "private_base", "private_limit",
+					       "pops_exiting_wave_id"};
 	static const char *const floats[] = { "0.5", "-0.5", "1.0", "-1.0", "2.0", "-2.0", "4.0", "-4.0" };
 	static const char *const flags[] = { "vccz", "execz", "scc" };
 
@@ -66,7 +73,7 @@ static void put_constant(struct out *out, unsigned code, unsigned type)
 	else if (code < ISA_HALF + 8)
 		put(out, "%s", floats[code - ISA_HALF]);
 	else if (code == ISA_HALF + 8)
-		put(out, "%s", type == ISA_TYPE_B64 || type == ISA_TYPE_I64 || type == ISA_TYPE_F64 ? "0.15915494309189532" : "0.15915494");
+		put(out, is_64_bits(type) ? "0.15915494309189532" : "0.15915494");
 	else if (code >= ISA_VCCZ && code <= ISA_SCC)
 		put(out, "src_%s", flags[code - ISA_VCCZ]);
 	else
@@ -76,18 +83,28 @@ static void put_constant(struct out *out, unsigned code, unsigned type)
 /* Whether an inline constant has these bits: llvm-mc would take it, so the text has to insist on the literal. */
 static bool has_inline_form(uint32_t value, unsigned type)
 {
-	static const uint32_t f32[] = { 0x3f000000, 0xbf000000, 0x3f800000, 0xbf800000, 0x40000000, 0xc0000000, 0x40800000, 0xc0800000, 0x3e22f983 };
+	static const uint32_t f32[] = {0x3f000000, 0xbf000000, 0x3f800000, 0xbf800000, 0x40000000,
+				       0xc0000000, 0x40800000, 0xc0800000, 0x3e22f983};
 	static const uint32_t f16[] = { 0x3800, 0xb800, 0x3c00, 0xbc00, 0x4000, 0xc000, 0x4400, 0xc400, 0x3118 };
 	const uint32_t *floats = type == ISA_TYPE_F16 ? f16 : f32;
 	int32_t as_int = type == ISA_TYPE_F16 ? (int16_t)value : (int32_t)value;
 
-	if (type == ISA_TYPE_I64 || type == ISA_TYPE_B64)	/* 32 bits, extended with zeros */
+	switch (type) {
+	case ISA_TYPE_I64:
+	case ISA_TYPE_B64:	/* 32 bits, extended with zeros */
 		return value <= 64;
-	if (type == ISA_TYPE_F64)	/* the encoder knows no such literal */
+	case ISA_TYPE_F64:	/* the encoder knows no such literal */
 		return false;
+	case ISA_TYPE_PKF16:
+	case ISA_TYPE_I16:
+	case ISA_TYPE_B16:
+		return as_int >= -16 && as_int <= 64;
+	default:
+		break;
+	}
 	if (as_int >= -16 && as_int <= 64)
 		return true;
-	for (size_t i = 0; i < sizeof(f32) / sizeof(f32[0]) && type != ISA_TYPE_PKF16 && type != ISA_TYPE_I16 && type != ISA_TYPE_B16; i++) {
+	for (size_t i = 0; i < sizeof(f32) / sizeof(f32[0]); i++) {
 		if (value == floats[i])
 			return true;
 	}
@@ -131,9 +148,23 @@ static void put_waitcnt(struct out *out, unsigned simm16)
 static void put_hwreg(struct out *out, unsigned simm16)
 {
 	static const char *const names[] = {
-		[1] = "MODE", [2] = "STATUS", [3] = "TRAPSTS", [4] = "HW_ID", [5] = "GPR_ALLOC", [6] = "LDS_ALLOC", [7] = "IB_STS",
-		[15] = "SH_MEM_BASES", [16] = "TBA_LO", [17] = "TBA_HI", [18] = "TMA_LO", [19] = "TMA_HI", [20] = "XCC_ID",
-		[21] = "SQ_PERF_SNAPSHOT_DATA", [22] = "SQ_PERF_SNAPSHOT_DATA1", [23] = "SQ_PERF_SNAPSHOT_PC_LO", [24] = "SQ_PERF_SNAPSHOT_PC_HI",
+		[1] = "MODE",
+		[2] = "STATUS",
+		[3] = "TRAPSTS",
+		[4] = "HW_ID",
+		[5] = "GPR_ALLOC",
+		[6] = "LDS_ALLOC",
+		[7] = "IB_STS",
+		[15] = "SH_MEM_BASES",
+		[16] = "TBA_LO",
+		[17] = "TBA_HI",
+		[18] = "TMA_LO",
+		[19] = "TMA_HI",
+		[20] = "XCC_ID",
+		[21] = "SQ_PERF_SNAPSHOT_DATA",
+		[22] = "SQ_PERF_SNAPSHOT_DATA1",
+		[23] = "SQ_PERF_SNAPSHOT_PC_LO",
+		[24] = "SQ_PERF_SNAPSHOT_PC_HI",
 	};
 	unsigned id = simm16 & 63, first = simm16 >> 6 & 31, n = (simm16 >> 11 & 31) + 1;
 
@@ -217,8 +248,16 @@ static void put_immediate(struct out *out, uint32_t value, unsigned type)
 	}
 }
 
-static void put_plain_operand(struct out *out, const struct isa_row *row, const struct isa_inst *inst, const struct isa_operand_info *info,
-			      const struct isa_operand *operand)
+/* s_setreg_imm32_b32 has its hwreg in the offset: `literal` is the other number. */
+static uint32_t immediate_value(const struct isa_row *row, const struct isa_inst *inst)
+{
+	bool two = row->format == ISA_FORMAT_SOPK && row->info.operand[1].field == ISA_FIELD_LITERAL;
+
+	return two ? (uint32_t)inst->offset : inst->literal;
+}
+
+static void put_plain_operand(struct out *out, const struct isa_row *row, const struct isa_inst *inst,
+			      const struct isa_operand_info *info, const struct isa_operand *operand)
 {
 	unsigned code = operand->code;
 
@@ -235,14 +274,14 @@ static void put_plain_operand(struct out *out, const struct isa_row *row, const 
 	else if (code == ISA_NONE)
 		put(out, "off");
 	else
-		put_immediate(out, row->format == ISA_FORMAT_SOPK && row->info.operand[1].field == ISA_FIELD_LITERAL ? (uint32_t)inst->offset : inst->literal,
-			      info->type);
+		put_immediate(out, immediate_value(row, inst), info->type);
 }
 
-static void put_operand(struct out *out, const struct isa_row *row, const struct isa_inst *inst, const struct isa_operand_info *info,
-			const struct isa_operand *operand)
+static void put_operand(struct out *out, const struct isa_row *row, const struct isa_inst *inst,
+			const struct isa_operand_info *info, const struct isa_operand *operand)
 {
-	bool constant = operand->code >= ISA_INT0 && operand->code < ISA_LITERAL && (operand->code < ISA_SHARED_BASE || (operand->code >= ISA_HALF && operand->code < ISA_VCCZ));
+	bool constant = operand->code >= ISA_INT0 && operand->code < ISA_LITERAL &&
+			(operand->code < ISA_SHARED_BASE || (operand->code >= ISA_HALF && operand->code < ISA_VCCZ));
 	bool mnemonic = (operand->mod & ISA_NEG) && constant && !(operand->mod & ISA_ABS);	/* "-1" would be another constant */
 
 	if (operand->mod & ISA_SEXT)
@@ -428,8 +467,9 @@ static void put_ds_modifiers(struct out *out, const struct isa_row *row, const s
 
 static void put_buffer_format(struct out *out, unsigned format)
 {
-	static const char *const data[16] = { "INVALID", "8", "16", "8_8", "32", "16_16", "10_11_11", "11_11_10",
-					      "10_10_10_2", "2_10_10_10", "8_8_8_8", "32_32", "16_16_16_16", "32_32_32", "32_32_32_32", "RESERVED_15" };
+	static const char *const data[16] = {"INVALID",     "8",        "16",          "8_8",        "32",      "16_16",
+					     "10_11_11",    "11_11_10", "10_10_10_2",  "2_10_10_10", "8_8_8_8", "32_32",
+					     "16_16_16_16", "32_32_32", "32_32_32_32", "RESERVED_15"};
 	static const char *const number[8] = { "UNORM", "SNORM", "USCALED", "SSCALED", "UINT", "SINT", "RESERVED_6", "FLOAT" };
 	unsigned dfmt = format & 15, nfmt = format >> 4;
 

@@ -71,7 +71,8 @@ static inline unsigned isa_row_first_operand(const struct isa_row *row, unsigned
 }
 
 /* The width of an operand; that of an address depends on how the address is put together. */
-static inline unsigned isa_row_operand_width(const struct isa_row *row, const struct isa_operand_info *info, unsigned flags, bool has_saddr)
+static inline unsigned isa_row_operand_width(const struct isa_row *row, const struct isa_operand_info *info, unsigned flags,
+					     bool has_saddr)
 {
 	if (info->field == ISA_FIELD_VADDR)
 		return (flags & ISA_OFFEN) && (flags & ISA_IDXEN) ? 2 : 1;

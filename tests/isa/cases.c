@@ -13,13 +13,15 @@ bool inst_equal(const struct isa_inst *a, const struct isa_inst *b)
 	if (a->op != b->op || a->form != b->form || a->n_operands != b->n_operands)
 		return false;
 	for (unsigned i = 0; i < a->n_operands; i++) {
-		if (a->operand[i].code != b->operand[i].code || a->operand[i].width != b->operand[i].width || a->operand[i].mod != b->operand[i].mod)
+		if (a->operand[i].code != b->operand[i].code || a->operand[i].width != b->operand[i].width ||
+		    a->operand[i].mod != b->operand[i].mod)
 			return false;
 	}
-	return a->literal == b->literal && a->offset == b->offset && a->flags == b->flags && a->omod == b->omod && a->op_sel == b->op_sel &&
-	       a->op_sel_hi == b->op_sel_hi && a->neg_lo == b->neg_lo && a->neg_hi == b->neg_hi && a->cbsz == b->cbsz && a->abid == b->abid &&
-	       a->blgp == b->blgp && a->format == b->format && a->dpp_ctrl == b->dpp_ctrl && a->row_mask == b->row_mask &&
-	       a->bank_mask == b->bank_mask && a->dst_sel == b->dst_sel && a->dst_unused == b->dst_unused && a->src0_sel == b->src0_sel &&
+	return a->literal == b->literal && a->offset == b->offset && a->flags == b->flags && a->omod == b->omod &&
+	       a->op_sel == b->op_sel && a->op_sel_hi == b->op_sel_hi && a->neg_lo == b->neg_lo && a->neg_hi == b->neg_hi &&
+	       a->cbsz == b->cbsz && a->abid == b->abid && a->blgp == b->blgp && a->format == b->format &&
+	       a->dpp_ctrl == b->dpp_ctrl && a->row_mask == b->row_mask && a->bank_mask == b->bank_mask &&
+	       a->dst_sel == b->dst_sel && a->dst_unused == b->dst_unused && a->src0_sel == b->src0_sel &&
 	       a->src1_sel == b->src1_sel;
 }
 
@@ -101,7 +103,8 @@ static struct isa_operand base_operand(const struct isa_operand_info *info, cons
 		return reg(info, inst, ISA_VGPR0 + 64 + 64 * (i % 3) % 128 + i * 2);
 	if (info->allowed & ISA_ALLOW_AGPR)
 		return reg(info, inst, ISA_AGPR0 + 4 * i);
-	if (info->field == ISA_FIELD_CARRY_OUT || info->field == ISA_FIELD_CARRY_IN || (info->field == ISA_FIELD_VDST && info->width == 2))
+	if (info->field == ISA_FIELD_CARRY_OUT || info->field == ISA_FIELD_CARRY_IN ||
+	    (info->field == ISA_FIELD_VDST && info->width == 2))
 		return reg(info, inst, ISA_VCC);
 	if (info->allowed & ISA_ALLOW_SGPR)
 		return reg(info, inst, 16 * i);
@@ -116,11 +119,13 @@ static void set_literal(struct isa_inst *inst, unsigned type)
 }
 
 /* Operand i at each corner of what its row allows. */
-static void vary_operand(struct cases *cases, const struct isa *isa, const struct isa_inst *base, const struct isa_operand_info *info, unsigned i)
+static void vary_operand(struct cases *cases, const struct isa *isa, const struct isa_inst *base,
+			 const struct isa_operand_info *info, unsigned i)
 {
 	static const uint16_t constants[] = { 128, 129, 192, 193, 208, 235, 239, 240, 241, 242, 247, 248, 251, 252, 253 };
 	static const uint16_t scalars[] = { 0, 4, 84, 96, 100, 101, 102, 103, 104, 106, 107, 108, 112, 120, 123, 124, 126, 127 };
-	static const uint32_t literals[] = { 0, 64, 65, 0x3f800000, 0x3c00, 0x80000000, 0x40000000, 0xfffffff0, 0xffffffef, 0xffff, 0x3e22f983, 0x3118 };
+	static const uint32_t literals[] = {0,          64,         65,         0x3f800000, 0x3c00,     0x80000000,
+					    0x40000000, 0xfffffff0, 0xffffffef, 0xffff,     0x3e22f983, 0x3118};
 	struct isa_inst inst = *base;
 
 	for (size_t k = 0; k < LENGTH(scalars); k++) {
@@ -169,7 +174,8 @@ static void vary_mods(struct cases *cases, const struct isa *isa, const struct i
 }
 
 /* All data registers of a memory or matrix instruction as AccVGPRs. */
-static void vary_all_agprs(struct cases *cases, const struct isa *isa, const struct isa_inst *base, const struct isa_operand_info *info)
+static void vary_all_agprs(struct cases *cases, const struct isa *isa, const struct isa_inst *base,
+			   const struct isa_operand_info *info)
 {
 	struct isa_inst inst = *base;
 
@@ -210,8 +216,8 @@ static void vary_vector_modifiers(struct cases *cases, const struct isa *isa, co
 
 static void vary_dpp(struct cases *cases, const struct isa *isa, const struct isa_inst *base)
 {
-	VARY(cases, isa, base, dpp_ctrl, 0, 0x1b, 0xe4, 0xff, 0x101, 0x10f, 0x111, 0x11f, 0x121, 0x12f, 0x130, 0x134, 0x138, 0x13c, 0x140, 0x141,
-	     0x142, 0x143, 0x150, 0x15f);
+	VARY(cases, isa, base, dpp_ctrl, 0, 0x1b, 0xe4, 0xff, 0x101, 0x10f, 0x111, 0x11f, 0x121, 0x12f, 0x130, 0x134, 0x138, 0x13c,
+	     0x140, 0x141, 0x142, 0x143, 0x150, 0x15f);
 	VARY(cases, isa, base, row_mask, 0, 5);
 	VARY(cases, isa, base, bank_mask, 0, 10);
 }
@@ -231,20 +237,21 @@ static void vary_memory_modifiers(struct cases *cases, const struct isa *isa, co
 {
 	VARY(cases, isa, base, offset, 1, 4, 16, 255, 256, 4095, 4096, 0x041f, 0x0c1f, 0x7c1f, 0x2817, 0x8000, 0x80e4,
 	     0xc3e0, 0xe01f, 0xffff, 0xfffff, -1, -4096, -4097, -0x100000);
-	VARY(cases, isa, base, flags, 0, ISA_GLC, ISA_NT, ISA_SC1, ISA_SC0 | ISA_NT | ISA_SC1, ISA_LDS, ISA_GDS, ISA_OFFEN, ISA_IDXEN,
-	     ISA_OFFEN | ISA_SC0 | ISA_NT | ISA_SC1, ISA_OFFEN | ISA_LDS, ISA_IDXEN | ISA_LDS);
+	VARY(cases, isa, base, flags, 0, ISA_GLC, ISA_NT, ISA_SC1, ISA_SC0 | ISA_NT | ISA_SC1, ISA_LDS, ISA_GDS, ISA_OFFEN,
+	     ISA_IDXEN, ISA_OFFEN | ISA_SC0 | ISA_NT | ISA_SC1, ISA_OFFEN | ISA_LDS, ISA_IDXEN | ISA_LDS);
 	VARY(cases, isa, base, format, 0, 1, 4, 14, 0x10, 0x11, 0x74, 0x7f);
 }
 
 static void vary_immediate(struct cases *cases, const struct isa *isa, const struct isa_inst *base)
 {
-	VARY(cases, isa, base, literal, 1, 2, 5, 10, 12, 15, 0x12, 0x1f, 64, 65, 127, 0x370, 0xc07f, 0xcf7f, 0x0f73, 0x7fff, 0x8000, 0xc07e, 0xf801,
-	     0x1881, 0xf814, 0xffff);
+	VARY(cases, isa, base, literal, 1, 2, 5, 10, 12, 15, 0x12, 0x1f, 64, 65, 127, 0x370, 0xc07f, 0xcf7f, 0x0f73, 0x7fff, 0x8000,
+	     0xc07e, 0xf801, 0x1881, 0xf814, 0xffff);
 }
 
 /* ---- one row in one form ---------------------------------------------------------------------------------------------- */
 
-static void vary_everything(struct cases *cases, const struct isa *isa, const struct isa_inst *base, const struct isa_operand_info *info)
+static void vary_everything(struct cases *cases, const struct isa *isa, const struct isa_inst *base,
+			    const struct isa_operand_info *info)
 {
 	bool immediate = false;
 
@@ -289,9 +296,10 @@ static struct isa_operand *find(struct isa_inst *inst, const struct isa_op_info 
 }
 
 /* Addresses of memory instructions come as vector, scalar, both or none: all of them, with the flags that go with each. */
-static void add_memory(struct cases *cases, const struct isa *isa, const struct isa_op_info *info, const struct isa_inst *start, unsigned first)
+static void add_memory(struct cases *cases, const struct isa *isa, const struct isa_op_info *info, const struct isa_inst *start,
+		       unsigned first)
 {
-	static const struct isa_operand pair = { .code = ISA_VGPR0 + 250, .width = 2 }, one = { .code = ISA_VGPR0 + 251, .width = 1 };
+	static const struct isa_operand pair = {.code = ISA_VGPR0 + 250, .width = 2}, one = {.code = ISA_VGPR0 + 251, .width = 1};
 	struct isa_inst inst = *start;
 	struct isa_operand *address, *saddr, *vaddr;
 
@@ -329,7 +337,8 @@ static void add_short(struct cases *cases, const struct isa *isa, const struct i
 			bool flat_atomic = info->unit == ISA_UNIT_FLAT && info->kind == ISA_KIND_ATOMIC;
 
 			inst->flags = starts[k];
-			add_memory(cases, isa, info, inst, (flat_atomic && !(starts[k] & ISA_SC0)) || (!flat_atomic && (starts[k] & ISA_LDS)));
+			add_memory(cases, isa, info, inst,
+				   (flat_atomic && !(starts[k] & ISA_SC0)) || (!flat_atomic && (starts[k] & ISA_LDS)));
 		}
 		return;
 	}

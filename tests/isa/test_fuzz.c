@@ -28,24 +28,41 @@ static uint32_t next_random(uint32_t *state)
 }
 
 /*
- * Words of equal probability would nearly all be VOP2. A third keeps the random first word; the others get the prefix of a format, and
- * some of the bits that are rarely legal together are cleared.
+ * Words of equal probability would nearly all be VOP2: a third of them gets the prefix of a format. Then some of the bits are cleared that
+ * are rarely legal together.
  */
 static void make_words(uint32_t *state, uint32_t w[ISA_MAX_DWORDS])
 {
-	static const uint32_t prefix[] = { 0xd0000000, 0xd1c00000, 0xd2800000, 0xd3800000, 0xd3a00000, 0xd3c00000, 0xd8000000, 0xdc000000,
-					   0xdc008000, 0xdc004000, 0xe0000000, 0xe8000000, 0xc0000000, 0xbe800000, 0xbf000000, 0xbf800000,
-					   0xb0000000, 0x7e000000, 0x7c000000 };
-	static const uint32_t free_bits[] = { 0x03ffffff, 0x003fffff, 0x007fffff, 0x001fffff, 0x001fffff, 0x003fffff, 0x03ffffff, 0x03ffffff,
-					      0x03ff3fff, 0x03ff3fff, 0x03ffffff, 0x03ffffff, 0x03ffffff, 0x007fffff, 0x007fffff, 0x007fffff,
-					      0x0fffffff, 0x01ffffff, 0x01ffffff };
+	static const struct {
+		uint32_t prefix, random;	/* the upper bits, and those that stay random */
+	} formats[] = {
+		{ 0xd0000000, 0x03ffffff },	/* VOP3 */
+		{ 0xd1c00000, 0x003fffff },	/* that has no other form */
+		{ 0xd2800000, 0x007fffff },
+		{ 0xd3800000, 0x001fffff },	/* VOP3P */
+		{ 0xd3a00000, 0x001fffff },
+		{ 0xd3c00000, 0x003fffff },	/* MFMA */
+		{ 0xd8000000, 0x03ffffff },	/* DS */
+		{ 0xdc000000, 0x03ffffff },	/* FLAT */
+		{ 0xdc008000, 0x03ff3fff },	/* GLOBAL */
+		{ 0xdc004000, 0x03ff3fff },	/* SCRATCH */
+		{ 0xe0000000, 0x03ffffff },	/* MUBUF */
+		{ 0xe8000000, 0x03ffffff },	/* MTBUF */
+		{ 0xc0000000, 0x03ffffff },	/* SMEM */
+		{ 0xbe800000, 0x007fffff },	/* SOP1 */
+		{ 0xbf000000, 0x007fffff },	/* SOPC */
+		{ 0xbf800000, 0x007fffff },	/* SOPP */
+		{ 0xb0000000, 0x0fffffff },	/* SOPK */
+		{ 0x7e000000, 0x01ffffff },	/* VOP1 */
+		{ 0x7c000000, 0x01ffffff },	/* VOPC */
+	};
 	uint32_t how = next_random(state);
 	size_t k = how % 64;
 
 	for (unsigned i = 0; i < ISA_MAX_DWORDS; i++)
 		w[i] = next_random(state);
-	if (k < sizeof(prefix) / sizeof(prefix[0]))
-		w[0] = prefix[k] | (w[0] & free_bits[k]);
+	if (k < sizeof(formats) / sizeof(formats[0]))
+		w[0] = formats[k].prefix | (w[0] & formats[k].random);
 	if (how >> 8 & 1)	/* modifiers of VOP3, flags of memory */
 		w[0] &= ~0x0002df00u;
 	if (how >> 9 & 1)
@@ -113,8 +130,8 @@ static void what_is_decoded_is_what_llvm_sees(void **unused)
 
 		if (strcmp(line->text, found[i].text) != 0 || (int)line->n_dwords != found[i].n ||
 		    memcmp(line->dwords, found[i].w, line->n_dwords * sizeof(uint32_t)) != 0)
-			print_error("%u: %08x %08x is '%s' to us; llvm-mc makes %08x %08x of it, '%s'\n", ++reports, found[i].w[0], found[i].w[1],
-				    found[i].text, line->dwords[0], line->dwords[1], line->text);
+			print_error("%u: %08x %08x is '%s' to us; llvm-mc makes %08x %08x of it, '%s'\n", ++reports, found[i].w[0],
+				    found[i].w[1], found[i].text, line->dwords[0], line->dwords[1], line->text);
 	}
 	llvm_listing_release(&listing);
 	free(found);
@@ -128,7 +145,8 @@ static void what_is_decoded_is_what_llvm_sees(void **unused)
 /* Known to llvm-objdump, of no use to a compute kernel: probes of address translation, exports, wave-order counters of graphics. */
 static bool is_left_out(const char *mnemonic)
 {
-	return strncmp(mnemonic, "s_atc_probe", 11) == 0 || strncmp(mnemonic, "ds_ordered_count", 16) == 0 || strncmp(mnemonic, "exp", 3) == 0;
+	return strncmp(mnemonic, "s_atc_probe", 11) == 0 || strncmp(mnemonic, "ds_ordered_count", 16) == 0 ||
+	       strncmp(mnemonic, "exp", 3) == 0;
 }
 
 static bool table_knows(const struct isa *isa, const char *mnemonic, size_t length)
@@ -158,7 +176,8 @@ static void sweep_add(struct sweep *sweep, uint32_t w0, uint32_t w1)
 }
 
 /* Every opcode of one format with operands that suit most instructions: `w1` variants differ in which fields are zero. */
-static void check_format(const struct isa *isa, uint32_t prefix, unsigned shift, unsigned n_opcodes, const uint32_t *w1, size_t n_w1)
+static void check_format(const struct isa *isa, uint32_t prefix, unsigned shift, unsigned n_opcodes, const uint32_t *w1,
+			 size_t n_w1)
 {
 	struct sweep sweep = { .n = 0 };
 	struct llvm_listing listing;
@@ -207,7 +226,8 @@ static void no_opcode_of_llvm_is_missing(void **unused)
 	CHECK(isa, 0x7e080108, 9, 256, 0);			/* VOP1 v4, v8 */
 	CHECK(isa, 0x7c002108, 17, 256, 0);			/* VOPC v8, v16 */
 	CHECK(isa, 0xd0000004, 16, 1024, 0x04822108, 0x00022108, 0x00000108);	/* VOP3 v4, v8, v16, v32 */
-	CHECK(isa, 0xd8000000, 17, 256, 0x04201008, 0x00201008, 0x04001008, 0x00001008, 0x04000008, 0x00000008, 0x04000000, 0x00001000, 0);
+	CHECK(isa, 0xd8000000, 17, 256, 0x04201008, 0x00201008, 0x04001008, 0x00001008, 0x04000008, 0x00000008, 0x04000000,
+	      0x00001000, 0);
 	CHECK(isa, 0xd8010000, 17, 256, 0x00000008, 0);		/* DS of the global wave sync */
 	CHECK(isa, 0xe0001000, 18, 128, 0x10030408, 0);		/* MUBUF v4, v8, s[12:15], s16 offen */
 	CHECK(isa, 0xe0000000, 18, 128, 0x10030400, 0);		/* MUBUF without an address, or without anything */

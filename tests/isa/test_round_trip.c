@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What isa_encode() and isa_print() make of an instruction is what llvm-mc and llvm-objdump make of it; isa_decode() is the way back.
+ * What isa_encode() and isa_print() make of an instruction is what llvm-mc and llvm-objdump make of it; isa_decode() is the way
+ * back.
  */
 #include "tests/isa/cases.h"
 #include "tests/isa/llvm.h"
@@ -57,9 +58,10 @@ static void check_against_llvm(const struct isa *isa, const struct isa_inst *ins
 		isa_print(isa, &inst[i], line, sizeof(line));
 		if (strcmp(line, listing.line[i].text) != 0)
 			print_error("%u: we print '%s', llvm-objdump '%s'\n", ++reports, line, listing.line[i].text);
-		else if (used != (int)listing.line[i].n_dwords || memcmp(dwords, listing.line[i].dwords, (size_t)used * sizeof(*dwords)) != 0)
-			print_error("%u: '%s': we encode %08x %08x, llvm-mc %08x %08x\n", ++reports, line, dwords[0], used > 1 ? dwords[1] : 0,
-				    listing.line[i].dwords[0], listing.line[i].dwords[1]);
+		else if (used != (int)listing.line[i].n_dwords ||
+			 memcmp(dwords, listing.line[i].dwords, (size_t)used * sizeof(*dwords)) != 0)
+			print_error("%u: '%s': we encode %08x %08x, llvm-mc %08x %08x\n", ++reports, line, dwords[0],
+				    used > 1 ? dwords[1] : 0, listing.line[i].dwords[0], listing.line[i].dwords[1]);
 	}
 	llvm_listing_release(&listing);
 	assert_int_equal(reports, 0);

@@ -114,13 +114,27 @@ static void matrix_passes(void **state)
 		uint8_t passes;
 		bool xdl;
 	} expected[] = {
-		{ ISA_V_MFMA_F32_32X32X1_2B_F32, 16, false }, { ISA_V_MFMA_F32_16X16X1_4B_F32, 8, false }, { ISA_V_MFMA_F32_4X4X1_16B_F32, 2, false },
-		{ ISA_V_MFMA_F32_32X32X2_F32, 16, false },    { ISA_V_MFMA_F32_16X16X4_F32, 8, false },    { ISA_V_MFMA_F32_32X32X4_XF32, 8, true },
-		{ ISA_V_MFMA_F32_16X16X8_XF32, 4, true },     { ISA_V_MFMA_F32_32X32X8_F16, 8, true },	   { ISA_V_MFMA_F32_16X16X16_F16, 4, true },
-		{ ISA_V_MFMA_F32_32X32X4_2B_F16, 16, true },  { ISA_V_MFMA_F32_16X16X4_4B_BF16, 8, true }, { ISA_V_MFMA_F32_4X4X4_16B_BF16, 2, true },
-		{ ISA_V_MFMA_I32_32X32X16_I8, 8, true },      { ISA_V_MFMA_I32_16X16X32_I8, 4, true },	   { ISA_V_MFMA_F32_32X32X16_FP8_FP8, 8, true },
-		{ ISA_V_MFMA_F32_16X16X32_BF8_FP8, 4, true }, { ISA_V_MFMA_F64_16X16X4_F64, 8, false },	   { ISA_V_MFMA_F64_4X4X4_4B_F64, 4, false },
-		{ ISA_V_SMFMAC_F32_32X32X16_F16, 8, true },   { ISA_V_SMFMAC_I32_16X16X64_I8, 4, true },   { ISA_V_ACCVGPR_READ_B32, 0, false },
+		{ ISA_V_MFMA_F32_32X32X1_2B_F32, 16, false },
+		{ ISA_V_MFMA_F32_16X16X1_4B_F32, 8, false },
+		{ ISA_V_MFMA_F32_4X4X1_16B_F32, 2, false },
+		{ ISA_V_MFMA_F32_32X32X2_F32, 16, false },
+		{ ISA_V_MFMA_F32_16X16X4_F32, 8, false },
+		{ ISA_V_MFMA_F32_32X32X4_XF32, 8, true },
+		{ ISA_V_MFMA_F32_16X16X8_XF32, 4, true },
+		{ ISA_V_MFMA_F32_32X32X8_F16, 8, true },
+		{ ISA_V_MFMA_F32_16X16X16_F16, 4, true },
+		{ ISA_V_MFMA_F32_32X32X4_2B_F16, 16, true },
+		{ ISA_V_MFMA_F32_16X16X4_4B_BF16, 8, true },
+		{ ISA_V_MFMA_F32_4X4X4_16B_BF16, 2, true },
+		{ ISA_V_MFMA_I32_32X32X16_I8, 8, true },
+		{ ISA_V_MFMA_I32_16X16X32_I8, 4, true },
+		{ ISA_V_MFMA_F32_32X32X16_FP8_FP8, 8, true },
+		{ ISA_V_MFMA_F32_16X16X32_BF8_FP8, 4, true },
+		{ ISA_V_MFMA_F64_16X16X4_F64, 8, false },
+		{ ISA_V_MFMA_F64_4X4X4_4B_F64, 4, false },
+		{ ISA_V_SMFMAC_F32_32X32X16_F16, 8, true },
+		{ ISA_V_SMFMAC_I32_16X16X64_I8, 4, true },
+		{ ISA_V_ACCVGPR_READ_B32, 0, false },
 	};
 
 	(void)state;
