@@ -54,6 +54,6 @@ int gemm_epilogue_check(const struct gemm_params *params, struct error *error);
 
 /*
  * The lane part of an accumulator's place, for the epilogue: v_row and v_column get, for every lane, the row and column inside the macro
- * tile of an accumulator whose static place is (0, 0). Clobbers two VGPRs from the pool.
+ * tile of an accumulator whose static place is (0, 0). Clobbers one VGPR from the pool.
  */
 void gemm_write_lane_origin(struct gemm_kernel *kernel, unsigned v_row, unsigned v_column);

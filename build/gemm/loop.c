@@ -42,6 +42,9 @@ static void take_tensor(struct loop *loop, unsigned t)
 
 static void give_tensor(struct gemm_kernel *kernel, const struct loop_tensor *tensor)
 {
+	regpool_give(&kernel->sgpr, tensor->s_addr64, 2);
+	regpool_give(&kernel->sgpr, tensor->s_stride1, 1);
+	regpool_give(&kernel->sgpr, tensor->s_stride2, 1);
 	regpool_give(&kernel->sgpr, tensor->s_desc, 4);
 	regpool_give(&kernel->sgpr, tensor->s_left64, 2);
 	regpool_give(&kernel->sgpr, tensor->s_step64, 2);

@@ -12,6 +12,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <sys/mman.h>
 
 #include <cmocka.h>
 
@@ -113,12 +114,15 @@ struct shape {
 	unsigned misaligned;		/* elements by which A and B begin behind an aligned address */
 };
 
-enum { LEADING_TIGHT, LEADING_PADDED, LEADING_ZERO, LEADING_ONE };
+enum { LEADING_TIGHT, LEADING_PADDED, LEADING_ZERO, LEADING_ONE, LEADING_HUGE };
+
+#define TILE_SPAN (3ull << 30)	/* bytes that a macro tile may span with a huge stride: the host allows no 4 GiB */
 
 struct operand {
 	enum gemm_type type;
 	bool tlu;
 	unsigned rows, k, batch;
+	unsigned tile;			/* macro tile or depthU: how many leading dimensions a tile spans */
 	uint32_t stride1, stride2;
 	size_t size;			/* bytes */
 	uint8_t *data;
@@ -131,6 +135,24 @@ static size_t element_offset(const struct operand *operand, unsigned batch, unsi
 
 	at += operand->tlu ? (size_t)k * operand->stride1 + row : (size_t)row * operand->stride1 + k;
 	return at * gemm_type_bytes(operand->type);
+}
+
+static uint32_t leading_stride(const struct operand *operand, unsigned leading)
+{
+	unsigned coalesced = operand->tlu ? operand->rows : operand->k;
+
+	switch (leading) {
+	case LEADING_PADDED:
+		return coalesced + 3;
+	case LEADING_ZERO:
+		return 0;
+	case LEADING_ONE:
+		return 1;
+	case LEADING_HUGE:
+		return (uint32_t)(TILE_SPAN / gemm_type_bytes(operand->type) / operand->tile);
+	default:
+		return coalesced;
+	}
 }
 
 static void fill_nan(const struct operand *operand)
@@ -151,14 +173,14 @@ static void make_operand(struct operand *operand, const struct shape *shape, str
 {
 	unsigned coalesced = operand->tlu ? operand->rows : operand->k, bytes = gemm_type_bytes(operand->type);
 
-	operand->stride1 = shape->leading == LEADING_TIGHT ? coalesced : shape->leading == LEADING_PADDED ? coalesced + 3 :
-			   shape->leading == LEADING_ZERO ? 0 : 1;
+	operand->stride1 = leading_stride(operand, shape->leading);
 	operand->stride2 = shape->broadcast ? 0 : operand->stride1 * (operand->tlu ? operand->k : operand->rows) + coalesced;
 	if (operand->rows && operand->k)
 		operand->size = element_offset(operand, operand->batch - 1, operand->rows - 1, operand->k - 1) + bytes;
-	operand->data = malloc(operand->size + 1);
-	assert_non_null(operand->data);
-	fill_nan(operand);
+	operand->data = mmap(NULL, operand->size + 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	assert_ptr_not_equal(operand->data, MAP_FAILED);
+	if (shape->leading != LEADING_HUGE)	/* whose gaps are left to pages that do not exist */
+		fill_nan(operand);
 	for (unsigned b = 0; b < operand->batch; b++)
 		for (unsigned row = 0; row < operand->rows; row++)
 			for (unsigned k = 0; k < operand->k; k++)
@@ -189,9 +211,9 @@ static void run(const struct test_kernel *test, const struct emu_object *object,
 {
 	const struct gemm_config *config = &test->config;
 	struct operand a = { .type = config->tensor[0].type, .tlu = config->tensor[0].tlu, .rows = shape->m, .k = shape->k,
-			     .batch = shape->batch };
+			     .batch = shape->batch, .tile = config->tensor[0].tlu ? config->depth_u : config->tensor[0].macro_tile };
 	struct operand b = { .type = config->tensor[1].type, .tlu = config->tensor[1].tlu, .rows = shape->n, .k = shape->k,
-			     .batch = shape->batch };
+			     .batch = shape->batch, .tile = config->tensor[1].tlu ? config->depth_u : config->tensor[1].macro_tile };
 	_cleanup_(emu_memory_free_p) struct emu_memory *memory = NULL;
 	struct random random = { 7 };
 	struct gemm_argument_layout layout;
@@ -247,8 +269,8 @@ static void run(const struct test_kernel *test, const struct emu_object *object,
 					fail_msg("%s: %u x %u x %u, leading %u: D[%u, %u, %u] is %g, not %g", test->name, shape->m,
 						 shape->n, shape->k, shape->leading, row, column, n, found, want);
 			}
-	free(a.data);
-	free(b.data);
+	munmap(a.data, a.size + 1);
+	munmap(b.data, b.size + 1);
 }
 
 static void run_all(void **state, const struct shape *(*shape_of)(const struct gemm_config *config, unsigned i))
@@ -329,12 +351,29 @@ static void test_strides_of_zero_and_one_and_batches(void **state)
 	run_all(state, stride_shape);
 }
 
+/* Tiles of 3 GiB: the second one already lies behind the reach of 32 bits. */
+static const struct shape *huge_shape(const struct gemm_config *config, unsigned i)
+{
+	static _Thread_local struct shape shape;
+	bool wanted = config->params.mi_wave_tile[0] * config->params.mi_wave_tile[1] <= 4;
+
+	shape = (struct shape){ .m = config->tensor[0].macro_tile + 3, .n = config->tensor[1].macro_tile + 1,
+				.k = config->depth_u * 2 + 3, .batch = 1, .leading = LEADING_HUGE };
+	return i == 0 && wanted ? &shape : NULL;
+}
+
+static void test_tensors_beyond_4_gib(void **state)
+{
+	run_all(state, huge_shape);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_length_of_k),
 		cmocka_unit_test(test_every_end_of_the_free_dimensions),
 		cmocka_unit_test(test_strides_of_zero_and_one_and_batches),
+		cmocka_unit_test(test_tensors_beyond_4_gib),
 	};
 
 	return cmocka_run_group_tests(tests, make_kernels, free_kernels);
