@@ -9,14 +9,16 @@ static const char help[] =
 	"tensilefs hash LOGIC [NAME]                         the hashes that the files are cached under\n"
 	"tensilefs asm LOGIC NAME                            a kernel, or all of a code object, as assembly\n"
 	"tensilefs coverage LOGIC [--json]                   how many solutions are generated, and why not the others\n"
+	"tensilefs verify LOGIC [FILE...]                    run kernels in the emulator against a reference\n"
 	"tensilefs cache stats|gc|check|clear                look after the cache\n"
 	"tensilefs caps [--arch A]                           what each target and the linker can do\n"
 	"\n"
 	"what decides the bytes:   --bundle plain|compressed|none  --names stable|tensile  --keep-all  --linker PROGRAM\n"
 	"where they are kept:      --cache DIR  --no-cache  --cache-size BYTES (suffixes K, M, G, T)\n"
-	"build, ls, coverage:      --arch A\n"
+	"build, ls, coverage:      --arch A (also verify)\n"
 	"build:                    --metadata-only\n"
-	"mount, build:             -j N, --jobs N\n"
+	"verify:                   --quick  --all  --kernels N (of each file)  --seed N\n"
+	"mount, build, verify:     -j N, --jobs N\n"
 	"mount -o:                 each of the above by name (jobs=N, cache=DIR, no-cache, ...), ahead=N, entry_timeout=SECONDS, nonempty,\n"
 	"                          allow_other and what else mount.fuse3(8) has\n";
 
@@ -44,6 +46,7 @@ static const struct {
 	{ "hash", command_hash },
 	{ "asm", command_asm },
 	{ "coverage", command_coverage },
+	{ "verify", command_verify },
 	{ "cache", command_cache },
 	{ "caps", command_caps },
 	{ "--version", command_version },

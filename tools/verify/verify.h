@@ -64,6 +64,3 @@ typedef void (*verify_report)(void *userdata, const struct verify_kernel *kernel
 int verify_code_object(const uint8_t *bytes, size_t size, const char *arch, const struct verify_kernel *kernels, size_t n_kernels,
 		       const struct verify_options *options, verify_report report, void *userdata, struct verify_summary *ret_summary,
 		       struct error *error);
-
-/* `tensilefs verify`: returns the program's exit status. */
-int command_verify(int argc, char **argv);
