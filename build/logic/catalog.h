@@ -25,5 +25,9 @@ enum logic_entry {
 
 #define LOGIC_HEAD_ENTRIES (LOGIC_ENTRY_PROBLEM + 1)
 
+/* What LOGIC_NAMES_TENSILE knows about the files of an arch, made when it is first asked for and kept with the catalog. Any thread. */
+int logic_catalog_naming(const struct logic_catalog *catalog, const char *arch, const struct logic_naming **ret_naming,
+			 struct error *error);
+
 /* The architecture entry: a name, or a map with a CU count (0: none). Both as logic_scan() checks them. */
 int logic_read_arch(const struct yaml *yaml, const struct yaml_node *root, const char **ret_arch, int *ret_cu_count, struct error *error);

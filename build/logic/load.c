@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "build/logic/library.h"
 
-DEFINE_CLEANUP(struct logic_naming *, logic_naming_unref)
-
 /* A base being loaded. */
 struct loading {
 	struct logic_library *library;
@@ -416,7 +414,6 @@ static int load_files(struct loading *loading)
 
 static int load(const struct logic_catalog *catalog, struct loading *loading)
 {
-	_cleanup_(logic_naming_unref_p) struct logic_naming *own = NULL;
 	const struct logic_options *options = loading->options;
 	struct logic_library *library = loading->library;
 	const struct logic_base *base = library->base;
@@ -428,10 +425,9 @@ static int load(const struct logic_catalog *catalog, struct loading *loading)
 	if (options->names == LOGIC_NAMES_TENSILE) {
 		loading->naming = options->naming;
 		if (!loading->naming) {
-			int r = logic_naming_new(catalog, base->arch, NULL, NULL, &own, loading->error);
+			int r = logic_catalog_naming(catalog, base->arch, &loading->naming, loading->error);
 			if (r < 0)
 				return r;
-			loading->naming = own;
 		}
 	} else {
 		loading->next_index = stable_first_index(catalog, base);

@@ -8,7 +8,7 @@
  *     logic_load()   parses all of the files of one base: solutions with every derived parameter, tables, merged in sorted path order.
  *
  * Errors name the file, line and column, and the key and value where there is one. A file that cannot be read spoils only its own base.
- * All structs are plain data in an arena owned by the object they came from; nothing is shared, so several bases may be loaded at once.
+ * All structs are plain data in an arena owned by the object they came from; several bases may be loaded at once.
  */
 #pragma once
 
@@ -89,7 +89,8 @@ struct logic_options {
 	enum logic_names names;
 	logic_filter filter;
 	void *userdata;
-	const struct logic_naming *naming;	/* for LOGIC_NAMES_TENSILE; NULL: made for this one call from all files of the arch */
+	/* For LOGIC_NAMES_TENSILE. NULL: made from all files of the arch at the first load that needs it, and kept with the catalog. */
+	const struct logic_naming *naming;
 	/* Folder with sources <name>.s of hand-written kernels (hipBLASLt: tensilelite/Tensile/CustomKernels). They say which arguments such
 	 * a kernel takes, which the .dat passes on to the host. NULL: the logic's word is taken. */
 	const char *custom_kernels;

@@ -2,11 +2,14 @@
 #include "build/logic/catalog.h"
 
 #include <fts.h>
+#include <pthread.h>
 #include <sys/stat.h>
 
 struct catalog {			/* the public catalog and what it lives in */
 	struct logic_catalog public;
 	struct arena arena;
+	pthread_mutex_t lock;		/* of namings */
+	struct logic_naming **namings;	/* one for each of archs; NULL until somebody asks */
 };
 
 /* A scan in progress. */
@@ -23,6 +26,9 @@ struct logic_catalog *logic_catalog_unref(struct logic_catalog *catalog)
 {
 	if (catalog) {
 		struct catalog *all = (struct catalog *)catalog;
+		for (size_t i = 0; all->namings && i < catalog->n_archs; i++)
+			logic_naming_unref(all->namings[i]);
+		pthread_mutex_destroy(&all->lock);
 		arena_release(&all->arena);
 		free(all);
 	}
@@ -252,7 +258,8 @@ static int group(struct scan *scan)
 	}
 	catalog->bases = bases;
 	catalog->archs = archs;
-	return 0;
+	scan->catalog->namings = arena_new(arena, struct logic_naming *, catalog->n_archs);
+	return scan->catalog->namings ? 0 : -ENOMEM;
 }
 
 static int keep_faults(struct scan *scan)
@@ -295,6 +302,7 @@ int logic_scan(const char *folder, struct logic_catalog **ret_catalog, struct er
 	scan.catalog = calloc(1, sizeof(*scan.catalog));
 	if (!scan.catalog)
 		return -ENOMEM;
+	pthread_mutex_init(&scan.catalog->lock, NULL);
 	const char *slash = strrchr(folder, '/');
 	size_t length = strlen(folder);
 	if (S_ISDIR(st.st_mode))	/* fts gives "folder/name", also for "folder/" */
@@ -312,4 +320,24 @@ int logic_scan(const char *folder, struct logic_catalog **ret_catalog, struct er
 	}
 	*ret_catalog = &scan.catalog->public;
 	return 0;
+}
+
+int logic_catalog_naming(const struct logic_catalog *catalog, const char *arch, const struct logic_naming **ret_naming,
+			 struct error *error)
+{
+	struct catalog *all = (struct catalog *)catalog;	/* what is seen through the pointer does not change */
+	size_t i = 0;
+	int r = 0;
+
+	while (i < catalog->n_archs && strcmp(catalog->archs[i], arch) != 0)
+		i++;
+	if (i == catalog->n_archs)
+		return -ENOENT;
+	pthread_mutex_lock(&all->lock);
+	if (!all->namings[i])
+		r = logic_naming_new(catalog, arch, NULL, NULL, &all->namings[i], error);
+	if (r == 0)
+		*ret_naming = all->namings[i];
+	pthread_mutex_unlock(&all->lock);
+	return r;
 }
