@@ -246,6 +246,20 @@ static void hazards_are_found_along_back_edges(void **state)
 			   "s_endpgm\n");
 }
 
+/* CDNA3 ISA, section 4.5: five wait states. LLVM never reads VCCZ as data. */
+static void vccz_as_data_comes_late(void **state)
+{
+	struct ir *ir = new_ir();
+
+	EMIT(ir, ISA_V_CMP_EQ_U32, isa_sgpr(ISA_VCC, 2), v(1), v(2));
+	EMIT(ir, ISA_V_MOV_B32, v(0), (struct isa_operand){ .code = ISA_VCCZ });
+	end(ir);
+	expect_listing(ir, "v_cmp_eq_u32_e32 vcc, v1, v2\n"
+			   "s_nop 4\n"
+			   "v_mov_b32_e32 v0, src_vccz\n"
+			   "s_endpgm\n");
+}
+
 /* Many short paths into one place: more producers than are followed one by one, which must still be safe. */
 static void many_paths_are_safe(void **state)
 {
@@ -327,6 +341,7 @@ int main(void)
 		cmocka_unit_test(counters_saturate),
 		cmocka_unit_test(long_hazards_take_two_nops),
 		cmocka_unit_test(hazards_are_found_along_back_edges),
+		cmocka_unit_test(vccz_as_data_comes_late),
 		cmocka_unit_test(many_paths_are_safe),
 		cmocka_unit_test(repeated_assignments_go),
 	};
