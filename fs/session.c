@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/mount.h>
@@ -70,12 +71,23 @@ static void free_nodes(struct fs *fs)
 	}
 }
 
+/* libfuse unmounts by path when the kernel has not ended the connection; after our own lazy unmount the path may be another's. */
+static bool connection_has_ended(struct fs *fs)
+{
+	struct pollfd poll_fd = { .fd = fuse_session_fd(fs->session) };
+
+	return poll_fd.fd >= 0 && poll(&poll_fd, 1, 0) == 1 && poll_fd.revents & POLLERR;
+}
+
 struct fs *fs_unref(struct fs *fs)
 {
 	if (!fs)
 		return NULL;
-	if (fs->session)
+	if (fs->session) {
+		if (connection_has_ended(fs))
+			fuse_session_unmount(fs->session);
 		fuse_session_destroy(fs->session);
+	}
 	free_nodes(fs);
 	pthread_cond_destroy(&fs->watch);
 	pthread_mutex_destroy(&fs->ahead_lock);
