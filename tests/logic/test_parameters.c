@@ -3,6 +3,8 @@
 #include "build/logic/library.h"
 #include "tests/logic/common.h"
 
+#include <pthread.h>
+
 static void the_table_is_in_order(void **state)
 {
 	static const char *const others[] = { "LSCA", "_DepthU", "PersistentKernel", "ProblemType", "1LDSBuffer" };
@@ -177,6 +179,53 @@ static void an_edit_elsewhere_changes_tensile_names_only(void **state)
 	free(two);
 }
 
+struct share {				/* of one thread */
+	const struct logic_catalog *catalog;
+	size_t solutions;
+	int result;
+};
+
+static void *load_all(void *data)
+{
+	struct share *share = data;
+	const struct logic_options options = { .names = LOGIC_NAMES_TENSILE };
+
+	for (size_t i = 0; i < share->catalog->n_bases && share->result == 0; i++) {
+		struct logic_library *library;
+		struct buffer dat = { 0 };
+		size_t n;
+		share->result = logic_load(share->catalog, &share->catalog->bases[i], &options, &library, NULL);
+		if (share->result < 0)
+			break;
+		logic_solutions(library, &n);
+		share->solutions += n;
+		share->result = logic_write_dat(library, &dat);
+		buffer_release(&dat);
+		logic_library_unref(library);
+	}
+	return NULL;
+}
+
+static void threads_can_load_at_once(void **state)
+{
+	char *folder = source_path("samples/logic");
+	struct logic_catalog *catalog = scan(folder);
+	struct share shares[4];
+	pthread_t threads[4];
+
+	for (int i = 0; i < 4; i++) {
+		shares[i] = (struct share){ .catalog = catalog };
+		assert_int_equal(pthread_create(&threads[i], NULL, load_all, &shares[i]), 0);
+	}
+	for (int i = 0; i < 4; i++) {
+		pthread_join(threads[i], NULL);
+		assert_int_equal(shares[i].result, 0);
+		assert_int_equal(shares[i].solutions, 64);
+	}
+	logic_catalog_unref(catalog);
+	free(folder);
+}
+
 static void indices_are_made_unique(void **state)
 {
 	int indices[] = { 5, 3, 5, -1, 3, 9 }, none[1];
@@ -200,6 +249,7 @@ int main(void)
 		cmocka_unit_test(nothing_the_generator_sees_is_unnamed),
 		cmocka_unit_test(cached_summaries_give_the_same_names),
 		cmocka_unit_test(an_edit_elsewhere_changes_tensile_names_only),
+		cmocka_unit_test(threads_can_load_at_once),
 		cmocka_unit_test(indices_are_made_unique),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
