@@ -2,7 +2,8 @@
 /*
  * Memory that is released all at once. Everything a catalog or a library hands out lives in the arena of that object.
  *
- * Zero-initialise it; allocations are zeroed and 8-byte aligned, and NULL when there is no memory. Not thread-safe: one arena, one owner.
+ * Zero-initialise it; allocations are zeroed and 8-byte aligned, and NULL when there is no memory. Not thread-safe: one arena,
+ * one owner.
  */
 #pragma once
 

@@ -2,9 +2,9 @@
 /*
  * Parameters that ask to be chosen (-1). Tuned logic holds what was chosen, but hand-edited or older logic may not.
  *
- * The peer's choices (SolutionStructs.assignDerivedParameters: "Default LocalReadVectorWidth" and on) are about LDS: rows are padded so that
- * the lanes of one read hit different banks, and what fits decides between one buffer and two. They have to be made in the same order,
- * because later ones look at earlier ones.
+ * The peer's choices (SolutionStructs.assignDerivedParameters: "Default LocalReadVectorWidth" and on) are about LDS: rows are
+ * padded so that the lanes of one read hit different banks, and what fits decides between one buffer and two. They have to be
+ * made in the same order, because later ones look at earlier ones.
  */
 #include "build/logic/derive.h"
 

@@ -111,7 +111,8 @@ static void pack_activations(msgpack_packer *packer, const struct logic_problem 
 }
 
 /*
- * The predicates of one solution. They are packed into a list of their own first, because MessagePack wants the number of them in front.
+ * The predicates of one solution. They are packed into a list of their own first, because MessagePack wants the number of them in
+ * front.
  */
 struct predicates {
 	msgpack_packer packer;

@@ -2,9 +2,9 @@
 /*
  * TensileLibrary_lazy_<arch>.dat: from hardware, operation and problem type to the name of the library that has the solutions.
  *
- * The peer builds one tree for each file and merges them in the order of the files (SolutionLibrary.merge). What comes of it: hardware
- * rows with higher CU counts first, operations in the order of their first files, and under an operation one row for each problem type
- * in the order of first files, but shorter library names first.
+ * The peer builds one tree for each file and merges them in the order of the files (SolutionLibrary.merge). What comes of it:
+ * hardware rows with higher CU counts first, operations in the order of their first files, and under an operation one row for
+ * each problem type in the order of first files, but shorter library names first.
  */
 #include "build/logic/catalog.h"
 #include "build/logic/dat.h"

@@ -2,11 +2,12 @@
 /*
  * What the peer derives from a solution's parameters before it names and writes them (SolutionStructs.assignDerivedParameters).
  *
- * Only what reaches a name, the .dat or struct gemm_params is derived here; how data lies in LDS is the generator's business. A logic
- * file holds final values, so most of this changes nothing for it; it is done all the same because the file's copies of derived
- * values are stale in thousands of solutions.
+ * Only what reaches a name, the .dat or struct gemm_params is derived here; how data lies in LDS is the generator's business. A
+ * logic file holds final values, so most of this changes nothing for it; it is done all the same because the file's copies of
+ * derived values are stale in thousands of solutions.
  *
- * Each step reports the first contradiction it sees and the rest is still derived, so that --keep-all can write what the peer writes.
+ * Each step reports the first contradiction it sees and the rest is still derived, so that --keep-all can write what the peer
+ * writes.
  */
 #include "build/logic/derive.h"
 
@@ -123,8 +124,8 @@ static bool derive_mi_tiles(struct deriving *deriving)
 }
 
 /*
- * The form with nine numbers that tuning and hand-written kernels use (MatrixInstructionToMIParameters): M, N, K, B, BM, waves' tiles
- * and waves. It replaces MIBlock, MIWaveGroup, MIWaveTile and WorkGroup.
+ * The form with nine numbers that tuning and hand-written kernels use (MatrixInstructionToMIParameters): M, N, K, B, BM, waves'
+ * tiles and waves. It replaces MIBlock, MIWaveGroup, MIWaveTile and WorkGroup.
  */
 static bool expand_mi(struct deriving *deriving, struct arena *arena)
 {

@@ -53,8 +53,8 @@ int logic_document_read(struct arena *arena, const struct logic_file *file, stru
 void logic_document_release(struct logic_document *document);
 
 /*
- * Reads and derives one solution of a document. 0, or -EINVAL when it has to be left out for the reason in `error`. *ret_broken is set when
- * it cannot even be named. -ENOMEM and other codes are real failures.
+ * Reads and derives one solution of a document. 0, or -EINVAL when it has to be left out for the reason in `error`. *ret_broken
+ * is set when it cannot even be named. -ENOMEM and other codes are real failures.
  */
 int logic_document_solution(struct arena *arena, const struct logic_document *document, const struct yaml_node *node,
 			    struct solution *solution, bool *ret_broken, struct error *error);

@@ -365,8 +365,9 @@ static int find_kernels(struct logic_library *library)
 }
 
 /*
- * Where a base's indices begin when they must not depend on other bases: 16,384 ranges of 65,536, chosen by the digest of the base's name.
- * Bases whose digests meet take the next free range in the order of their names, so uniqueness within an arch is kept.
+ * Where a base's indices begin when they must not depend on other bases: 16,384 ranges of 65,536, chosen by the digest of the
+ * base's name. Bases whose digests meet take the next free range in the order of their names, so uniqueness within an arch is
+ * kept.
  */
 static int stable_first_index(const struct logic_catalog *catalog, const struct logic_base *base)
 {

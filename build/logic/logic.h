@@ -7,8 +7,8 @@
  *                    library bases ("TensileLibrary_HH_SH_..._gfx942") there are and which files each is merged from.
  *     logic_load()   parses all of the files of one base: solutions with every derived parameter, tables, merged in sorted path order.
  *
- * Errors name the file, line and column, and the key and value where there is one. A file that cannot be read spoils only its own base.
- * All structs are plain data in an arena owned by the object they came from; several bases may be loaded at once.
+ * Errors name the file, line and column, and the key and value where there is one. A file that cannot be read spoils only its own
+ * base. All structs are plain data in an arena owned by the object they came from; several bases may be loaded at once.
  */
 #pragma once
 
@@ -73,13 +73,14 @@ struct logic_solution {
 struct logic_library;			/* all of one base */
 
 /*
- * Loads a base. `filter` is asked for every solution in order: 0 keeps it, a negative errno leaves it out of kernels and .dat with the
- * reason in `error`. NULL keeps all (--keep-all).
+ * Loads a base. `filter` is asked for every solution in order: 0 keeps it, a negative errno leaves it out of kernels and .dat
+ * with the reason in `error`. NULL keeps all (--keep-all).
  *
- * Before the filter is asked, a solution is left out when it has a parameter that is unknown or of the wrong kind, or parameters that
- * contradict each other (left_out then names file, line, key and value), or says something struct gemm_params has no word for (left_out
- * is a few words like those of the generator). Keeping all keeps those too, as the peer does, but for solutions that are too broken to
- * have a name. Left-out solutions keep their index, so the indices of the others do not depend on what can be generated.
+ * Before the filter is asked, a solution is left out when it has a parameter that is unknown or of the wrong kind, or parameters
+ * that contradict each other (left_out then names file, line, key and value), or says something struct gemm_params has no word
+ * for (left_out is a few words like those of the generator). Keeping all keeps those too, as the peer does, but for solutions
+ * that are too broken to have a name. Left-out solutions keep their index, so the indices of the others do not depend on what can
+ * be generated.
  */
 typedef int (*logic_filter)(void *userdata, const struct gemm_params *params, struct error *error);
 
@@ -101,9 +102,10 @@ int logic_load(const struct logic_catalog *catalog, const struct logic_base *bas
 struct logic_library *logic_library_unref(struct logic_library *library);
 
 /*
- * LOGIC_NAMES_TENSILE makes names from the parameters that vary among all solutions of the arch, and numbers solutions through over all
- * files of the arch in sorted order. So every file has to be looked at once; what is needed of a file is its summary, about a kilobyte
- * that depends on nothing but the file's bytes (and the version of this library, which is in it): keep it under the file's digest.
+ * LOGIC_NAMES_TENSILE makes names from the parameters that vary among all solutions of the arch, and numbers solutions through
+ * over all files of the arch in sorted order. So every file has to be looked at once; what is needed of a file is its summary,
+ * about a kilobyte that depends on nothing but the file's bytes (and the version of this library, which is in it): keep it under
+ * the file's digest.
  *
  *     r = logic_naming_new(catalog, "gfx942", get_summary, cache, &naming, &error);
  *

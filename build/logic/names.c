@@ -2,10 +2,10 @@
 /*
  * Names of solutions and kernels.
  *
- * The peer's (SolutionStructs.getNameMin): problem type, macro tile, matrix instruction without K, "SN", then for every parameter that
- * varies in the build the capitals of its key and its value, keys in order. Stable ones are made the same way, but from a fixed list of
- * parameters, with K, and with the parameters that only odd solutions set spelled out, so that equal names mean equal kernels whatever
- * else is in the build.
+ * The peer's (SolutionStructs.getNameMin): problem type, macro tile, matrix instruction without K, "SN", then for every parameter
+ * that varies in the build the capitals of its key and its value, keys in order. Stable ones are made the same way, but from a
+ * fixed list of parameters, with K, and with the parameters that only odd solutions set spelled out, so that equal names mean
+ * equal kernels whatever else is in the build.
  */
 #include "build/logic/parameters.h"
 

@@ -2,9 +2,9 @@
 /*
  * What the peer's names and indices need to know about all files of an arch.
  *
- * The peer finds the parameters whose values differ between any two kernels of a build (SolutionStructs.getMinNaming). "Differs from
- * some other" can be merged: a file's summary says for each parameter whether it varies inside the file, and a digest of its value in
- * the first solution; a build varies where a file does or two files disagree.
+ * The peer finds the parameters whose values differ between any two kernels of a build (SolutionStructs.getMinNaming). "Differs
+ * from some other" can be merged: a file's summary says for each parameter whether it varies inside the file, and a digest of its
+ * value in the first solution; a build varies where a file does or two files disagree.
  */
 #include "build/logic/library.h"
 

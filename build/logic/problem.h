@@ -44,9 +44,9 @@ int logic_problem_read(struct arena *arena, const struct yaml *yaml, const struc
 const char *logic_problem_difference(const struct logic_problem *a, const struct logic_problem *b);
 
 /*
- * The same for two files that claim one library base, but only over fields that no predicate of the .dat can tell apart at run time.
- * What predicates do tell apart (OutputAmaxD, bias types, the activation's compute type) may differ: the peer merges such files, and
- * hipBLASLt has several.
+ * The same for two files that claim one library base, but only over fields that no predicate of the .dat can tell apart at run
+ * time. What predicates do tell apart (OutputAmaxD, bias types, the activation's compute type) may differ: the peer merges such
+ * files, and hipBLASLt has several.
  */
 const char *logic_problem_conflict(const struct logic_problem *a, const struct logic_problem *b);
 

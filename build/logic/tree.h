@@ -7,13 +7,13 @@
  *     for (const struct yaml_node *entry = yaml.root->first; entry; entry = entry->next)
  *             ...
  *
- * libyaml's events are the parser; what is built here is bounded in memory and depth, and refuses what a logic file never needs and an
- * attacker loves: aliases, duplicate keys, keys that are not scalars, several documents, lines and files of absurd size.
+ * libyaml's events are the parser; what is built here is bounded in memory and depth, and refuses what a logic file never needs
+ * and an attacker loves: aliases, duplicate keys, keys that are not scalars, several documents, lines and files of absurd size.
  * Errors are located: "'path': line 12, column 3: ...".
  *
  * Scalars stay text until somebody asks. yaml_scalar() resolves them as the peer's loader does (CustomYamlLoader.parse_scalar):
- * true/yes, false/no, null/~/empty when plain, integers, anything else that reads as a float, or a string. Quotes do not make a number a
- * string there, so they do not here.
+ * true/yes, false/no, null/~/empty when plain, integers, anything else that reads as a float, or a string. Quotes do not make a
+ * number a string there, so they do not here.
  */
 #pragma once
 

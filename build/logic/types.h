@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The data types of logic files, under the numbers that logic files use for them (enum gemm_type has the ones kernels are made for),
- * and the values of parameters. Internal to build/logic.
+ * The data types of logic files, under the numbers that logic files use for them (enum gemm_type has the ones kernels are made
+ * for), and the values of parameters. Internal to build/logic.
  */
 #pragma once
 

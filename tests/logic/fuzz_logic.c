@@ -6,7 +6,8 @@
  *     fuzz_logic N SEED          N mutations from a seed
  *     fuzz_logic FILE...         these files as they are (finds of earlier runs)
  *
- * With clang, -fsanitize=fuzzer and -DLIBFUZZER the same function is driven by libFuzzer. Run with address and undefined sanitizers.
+ * With clang, -fsanitize=fuzzer and -DLIBFUZZER the same function is driven by libFuzzer. Run with address and undefined
+ * sanitizers.
  */
 #include "build/logic/logic.h"
 #include "build/logic/tree.h"

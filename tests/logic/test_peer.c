@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hipBLASLt's own logic: names and metadata are those that TensileCreateLibrary wrote from the same files. The corpus is not part of this
- * repository; it is looked for in ../shared/corpus beside it, and without it the test is skipped.
+ * hipBLASLt's own logic: names and metadata are those that TensileCreateLibrary wrote from the same files. The corpus is not part
+ * of this repository; it is looked for in ../shared/corpus beside it, and without it the test is skipped.
  */
 #include "tests/logic/common.h"
 
@@ -110,8 +110,8 @@ static void check_file(const char *folder, const char *base, const struct buffer
 }
 
 /*
- * Stand-ins for the sources of the hand-written kernels in the peer's list, with what of them reaches the .dat: GroupedGemm ones support
- * nothing, of the others some take StaggerU from the host, and one asserts less than its solutions in the logic do.
+ * Stand-ins for the sources of the hand-written kernels in the peer's list, with what of them reaches the .dat: GroupedGemm ones
+ * support nothing, of the others some take StaggerU from the host, and one asserts less than its solutions in the logic do.
  */
 static char *make_custom_kernels(const char *list)
 {
