@@ -85,14 +85,19 @@ static struct emu_object *load(uint8_t *bytes, size_t size)
 	return object;
 }
 
-struct emu_object *compile_c(const char *source, const char *options)
+uint8_t *compile_c_bytes(const char *source, const char *options, size_t *ret_size)
 {
 	char folder[] = "/tmp/tensilefs-emulator-XXXXXX", clang[128];
-	size_t size;
 	assert_non_null(mkdtemp(folder));
 	run("%s -target amdgcn-amd-amdhsa -mcpu=gfx942 -nogpulib -std=gnu17 -ffp-contract=off -Wall -Werror %s -c %s -o %s/k.o",
 	    find_tool("clang", clang, sizeof(clang)), options, source, folder);
-	uint8_t *bytes = link_folder(folder, &size);
+	return link_folder(folder, ret_size);
+}
+
+struct emu_object *compile_c(const char *source, const char *options)
+{
+	size_t size;
+	uint8_t *bytes = compile_c_bytes(source, options, &size);
 	return load(bytes, size);
 }
 

@@ -14,6 +14,9 @@ bool compile_available(void);
 /* C source (a path) with more clang options, separated by blanks. */
 struct emu_object *compile_c(const char *source, const char *options);
 
+/* The linked bytes of the same; malloc memory. */
+uint8_t *compile_c_bytes(const char *source, const char *options, size_t *ret_size);
+
 /*
  * Kernels k0, k1 ... from their instructions (an s_endpgm is added). Each gets a kernarg pointer in s[0:1] (64 bytes of arguments), the
  * workgroup id in s2, the work-item id in v0, 32 VGPRs, 32 AccVGPRs and 1024 bytes of LDS.
