@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/* Only what an application sees: the installed header and the shared library. */
+#include "tensilefs/tensilefs.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static int note_name(void *userdata, const char *name)
+{
+	char *object = userdata;
+
+	if (strstr(name, ".co") && !*object)
+		strcpy(object, name);
+	return 0;
+}
+
+static void test_an_application_gets_bytes_that_outlive_the_library(void **state)
+{
+	struct tensilefs_options options = { .logic = TENSILEFS_SOURCE "/samples/logic", .linker = getenv("TENSILEFS_TEST_LINKER") };
+	struct tensilefs *library;
+	struct tensilefs_stat stat;
+	struct tensilefs_bytes bytes;
+	char reason[TENSILEFS_REASON] = "", object[256] = "", *json;
+
+	if (tensilefs_open(&options, &library, reason) < 0)
+		fail_msg("%s", reason);
+	assert_null(tensilefs_fault(library, 0));
+	assert_string_equal(tensilefs_arch(library, 0), "gfx942");
+	assert_null(tensilefs_arch(library, 1));
+	assert_int_equal(tensilefs_foreach(library, "gfx942", note_name, object), 0);
+	assert_int_equal(tensilefs_foreach(library, "gfx90a", note_name, object), -ENOENT);
+	assert_int_equal(tensilefs_stat(library, "gfx942", object, &stat), 0);
+	assert_false(stat.known);
+	if (tensilefs_get(library, "gfx942", object, &bytes, reason) < 0)
+		fail_msg("%s", reason);
+	assert_int_equal(tensilefs_stat(library, "gfx942", object, &stat), 0);
+	assert_true(stat.known && stat.size == bytes.size && stat.kernels > 0);
+	assert_int_equal(tensilefs_explain(library, "gfx942", object, &json, reason), 0);
+	assert_non_null(strstr(json, "\"solutions\""));
+	free(json);
+	tensilefs_close(library);
+	assert_memory_equal(bytes.data, "__CLANG_OFFLOAD_BUNDLE__", 24);
+	tensilefs_bytes_release(&bytes);
+	assert_null(bytes.data);
+}
+
+static void test_mistakes_are_answered_with_a_reason(void **state)
+{
+	struct tensilefs_options options = { .logic = "/no/such/logic" };
+	struct tensilefs_bytes bytes;
+	struct tensilefs *library;
+	char reason[TENSILEFS_REASON] = "";
+
+	assert_int_equal(tensilefs_open(&options, &library, reason), -ENOENT);
+	assert_non_null(strstr(reason, "/no/such/logic"));
+	assert_int_equal(tensilefs_open(NULL, &library, NULL), -EINVAL);
+	options.logic = TENSILEFS_SOURCE "/samples/logic";
+	assert_int_equal(tensilefs_open(&options, &library, NULL), 0);
+	assert_int_equal(tensilefs_get(library, "gfx942", "nothing.co", &bytes, reason), -ENOENT);
+	assert_int_equal(tensilefs_get(library, "gfx942", NULL, &bytes, reason), -EINVAL);
+	tensilefs_close(library);
+	tensilefs_close(NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_an_application_gets_bytes_that_outlive_the_library),
+		cmocka_unit_test(test_mistakes_are_answered_with_a_reason),
+	};
+	return cmocka_run_group_tests_name("public", tests, NULL, NULL);
+}
