@@ -212,7 +212,8 @@ static int init(struct engine *engine, const struct engine_options *options, str
 	if (r == 0)
 		r = memory_new(engine->cache ? MEMORY_WITH_CACHE : MEMORY_WITHOUT_CACHE, &engine->memory);
 	if (r == 0)
-		r = libraries_new(engine->catalog, engine->names_tensile ? LOGIC_NAMES_TENSILE : LOGIC_NAMES_STABLE, &engine->libraries);
+		r = libraries_new(engine->catalog, engine->names_tensile ? LOGIC_NAMES_TENSILE : LOGIC_NAMES_STABLE, engine->cache,
+				  &engine->libraries);
 	if (r == 0)
 		r = pool_new(options->jobs ? options->jobs : cpus_available(), &engine->pool);
 	return r;
@@ -417,7 +418,7 @@ int engine_file_identity(struct engine_file *file, struct cachedb_key *ret_ident
 	const struct logic_catalog *catalog = file->engine->catalog;
 
 	if (file->base)
-		return base_identity(file->base, ret_identity, ret_settled);
+		return libraries_identity(file->engine->libraries, file->base, ret_identity, ret_settled);
 	digest_init(&digest, "tensilefs catalog identity");	/* the master lists the bases; the helper depends on nothing */
 	if (file->kind == ENGINE_MASTER)
 		for (size_t i = 0; i < catalog->n_bases; i++)

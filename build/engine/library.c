@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "build/engine/library.h"
 
-#include "build/engine/digest.h"
+#include "build/engine/identity.h"
+#include "build/engine/naming.h"
 #include "build/gemm/config.h"
 #include "build/isa/isa.h"
 
 #include <pthread.h>
-#include <sys/stat.h>
 #include <time.h>
 
-#define SETTLED_NS 20000000ll	/* kernels before 6.13 stamp files with the timer tick's time, 10 ms at worst */
+#define ARCH_IDENTITY_NS 100000000ll	/* how long an identity of all files of an arch is taken for current */
 
 struct entry {
 	struct library library;		/* what callers see; its address is the entry's */
@@ -24,15 +24,23 @@ struct entry {
 	struct entry *older;
 };
 
+struct arch_identity {
+	int64_t seen_ns;		/* monotonic; 0: never */
+	struct cachedb_key identity;
+	bool settled;
+};
+
 struct libraries {
 	const struct logic_catalog *catalog;
 	enum logic_names names;
+	struct namings *namings;	/* NULL with LOGIC_NAMES_STABLE */
 	pthread_mutex_t lock;		/* protects all below, and every entry but its finished library */
 	pthread_cond_t loaded;
 	struct entry *newest;		/* by last use */
+	struct arch_identity *arch_identities;	/* one for each of catalog->archs */
 };
 
-int libraries_new(const struct logic_catalog *catalog, enum logic_names names, struct libraries **ret_libraries)
+int libraries_new(const struct logic_catalog *catalog, enum logic_names names, struct cachedb *cache, struct libraries **ret_libraries)
 {
 	struct libraries *libraries = calloc(1, sizeof(*libraries));
 
@@ -40,6 +48,12 @@ int libraries_new(const struct logic_catalog *catalog, enum logic_names names, s
 		return -ENOMEM;
 	libraries->catalog = catalog;
 	libraries->names = names;
+	libraries->arch_identities = calloc(catalog->n_archs + 1, sizeof(*libraries->arch_identities));
+	if (!libraries->arch_identities || (names == LOGIC_NAMES_TENSILE && namings_new(catalog, cache, &libraries->namings) < 0)) {
+		free(libraries->arch_identities);
+		free(libraries);
+		return -ENOMEM;
+	}
 	pthread_mutex_init(&libraries->lock, NULL);
 	pthread_cond_init(&libraries->loaded, NULL);
 	*ret_libraries = libraries;
@@ -61,8 +75,10 @@ struct libraries *libraries_unref(struct libraries *libraries)
 		libraries->newest = entry->older;
 		entry_free(entry);
 	}
+	namings_unref(libraries->namings);
 	pthread_cond_destroy(&libraries->loaded);
 	pthread_mutex_destroy(&libraries->lock);
+	free(libraries->arch_identities);
 	free(libraries);
 	return NULL;
 }
@@ -131,6 +147,11 @@ static int load(struct entry *entry, struct error *error)
 
 	if (entry->content == LIBRARY_GENERATED)
 		options.filter = filter_generated;
+	if (libraries->namings) {
+		int r = namings_get(libraries->namings, entry->base->arch, &entry->library.identity, &options.naming, error);
+		if (r < 0)
+			return r;
+	}
 	return logic_load(libraries->catalog, entry->base, &options, &entry->library.logic, error);
 }
 
@@ -178,7 +199,7 @@ int libraries_get(struct libraries *libraries, const struct logic_base *base, en
 
 	if (base->fault)
 		return error_set(error, -EINVAL, "%s", base->fault);
-	int r = base_identity(base, &identity, &settled);
+	int r = libraries_identity(libraries, base, &identity, &settled);
 	if (r < 0)
 		return r;
 	pthread_mutex_lock(&libraries->lock);
@@ -220,41 +241,53 @@ struct library *library_unref(struct library *library)
 
 /* ---- identity --------------------------------------------------------------------------------------------------------- */
 
-static void digest_time(struct digest *digest, const struct timespec *time)
+static int64_t now_ns(void)
 {
-	digest_number(digest, (uint64_t)time->tv_sec);
-	digest_number(digest, (uint64_t)time->tv_nsec);
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000000000ll + now.tv_nsec;
 }
 
-static int64_t nanoseconds(const struct timespec *time)
-{
-	return (int64_t)time->tv_sec * 1000000000ll + time->tv_nsec;
-}
-
-int base_identity(const struct logic_base *base, struct cachedb_key *ret_identity, bool *ret_settled)
+/* Of one base, or with `base` NULL of all bases of an arch. */
+static int digest_files(const struct logic_catalog *catalog, const struct logic_base *only, const char *arch, struct cachedb_key *ret_identity,
+			bool *ret_settled)
 {
 	_cleanup_(digest_release) struct digest digest = { 0 };
-	struct timespec now;
 	bool settled = true;
 
-	clock_gettime(CLOCK_REALTIME, &now);
 	digest_init(&digest, "tensilefs logic identity");
-	for (size_t i = 0; i < base->n_files; i++) {
-		struct stat st;
-		if (stat(base->files[i]->path, &st) < 0) {
-			digest_number(&digest, (uint64_t)errno);	/* reading it will say why; it may come back */
-			settled = false;
+	for (size_t i = 0; i < catalog->n_bases; i++) {
+		const struct logic_base *base = &catalog->bases[i];
+		if (only ? base != only : strcmp(base->arch, arch) != 0)
 			continue;
-		}
-		digest_number(&digest, st.st_dev);
-		digest_number(&digest, st.st_ino);
-		digest_number(&digest, (uint64_t)st.st_size);
-		digest_time(&digest, &st.st_mtim);
-		digest_time(&digest, &st.st_ctim);
-		settled = settled && nanoseconds(&st.st_ctim) + SETTLED_NS < nanoseconds(&now);
+		for (size_t k = 0; k < base->n_files; k++)
+			digest_file_identity(&digest, base->files[k], &settled);
 	}
 	int r = digest_finish(&digest, ret_identity);
 	if (r == 0)
 		*ret_settled = settled;
+	return r;
+}
+
+int libraries_identity(struct libraries *libraries, const struct logic_base *base, struct cachedb_key *ret_identity, bool *ret_settled)
+{
+	const struct logic_catalog *catalog = libraries->catalog;
+	struct arch_identity *kept = libraries->arch_identities;
+	int r = 0;
+
+	if (libraries->names == LOGIC_NAMES_STABLE)
+		return digest_files(catalog, base, NULL, ret_identity, ret_settled);
+	for (size_t i = 0; strcmp(catalog->archs[i], base->arch) != 0; i++)
+		kept++;
+	pthread_mutex_lock(&libraries->lock);
+	if (kept->seen_ns == 0 || now_ns() - kept->seen_ns > ARCH_IDENTITY_NS) {
+		int64_t seen_ns = now_ns();
+		r = digest_files(catalog, NULL, base->arch, &kept->identity, &kept->settled);
+		kept->seen_ns = r == 0 ? seen_ns : 0;
+	}
+	*ret_identity = kept->identity;
+	*ret_settled = kept->settled;
+	pthread_mutex_unlock(&libraries->lock);
 	return r;
 }

@@ -31,8 +31,8 @@ struct library {
 	struct cachedb_key identity;	/* of the logic files, from before they were read */
 };
 
-/* The catalog must outlive it. */
-int libraries_new(const struct logic_catalog *catalog, enum logic_names names, struct libraries **ret_libraries);
+/* The catalog and the cache (or NULL) must outlive it. */
+int libraries_new(const struct logic_catalog *catalog, enum logic_names names, struct cachedb *cache, struct libraries **ret_libraries);
 struct libraries *libraries_unref(struct libraries *libraries);	/* nothing may be held any more; accepts NULL, returns NULL */
 
 int libraries_get(struct libraries *libraries, const struct logic_base *base, enum library_content content, struct library **ret_library,
@@ -41,8 +41,8 @@ struct library *library_unref(struct library *library);		/* accepts NULL, return
 DEFINE_CLEANUP(struct library *, library_unref)
 
 /*
- * What tells an unchanged base from a changed one without reading it: device, inode, size, modification and change time of every file.
- * A change time cannot be set back, so content that changed under the same times is not taken for the same. `ret_settled` is false when
- * a file changed so recently that another change could bear the same time; such an identity must not be remembered beyond this process.
+ * The identity of all the logic that a base depends on, see identity.h: its own files, or all of the arch where names depend on them. The
+ * latter is looked at ten times a second at most, which is harmless: an identity that is older than the content read under it never
+ * comes back.
  */
-int base_identity(const struct logic_base *base, struct cachedb_key *ret_identity, bool *ret_settled);
+int libraries_identity(struct libraries *libraries, const struct logic_base *base, struct cachedb_key *ret_identity, bool *ret_settled);

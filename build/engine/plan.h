@@ -29,6 +29,6 @@ int plan_hash_metadata(const struct buffer *dat, struct cachedb_key *ret_hash);
 /* The bare object inside a bundle that has `hash`. */
 int plan_hash_raw(const struct cachedb_key *hash, struct cachedb_key *ret_hash);
 
-/* `identity` as of base_identity(), or any digest of what the file is made from. */
+/* `identity` as of libraries_identity(), or any digest of what the file is made from. */
 int plan_memo(const struct plan_options *options, enum engine_kind kind, const char *name, const struct cachedb_key *identity,
 	      struct cachedb_key *ret_memo);
