@@ -14,6 +14,7 @@ enum {
 	SIMDS = 4,
 	WIDEST_ACCESS = 16,		/* bytes of buffer_load_dwordx4, ds_read_b128 */
 	MAX_LOADS = 128,
+	MAX_DEPTH_U = 1024,
 	SPARE_VGPRS = 2,		/* v_tid, and one lost to alignment */
 };
 
@@ -95,7 +96,7 @@ static int init_workgroup(struct gemm_config *config, struct error *error)
 	if (params->depth_u <= 0 || (unsigned)params->depth_u % config->mi_k)
 		return error_set(error, -EINVAL, "DepthU %d is no multiple of MatrixInstruction K %u", params->depth_u,
 				 config->mi_k);
-	if (!is_power_of_two((unsigned)params->depth_u))
+	if (!is_power_of_two((unsigned)params->depth_u) || params->depth_u > MAX_DEPTH_U)
 		return error_set(error, -EOPNOTSUPP, "DepthU %d", params->depth_u);
 	config->depth_u = (unsigned)params->depth_u;
 	config->k_steps = config->depth_u / config->mi_k;
@@ -146,6 +147,7 @@ static int init_global_read(struct gemm_config *config, unsigned t, struct error
 
 	tensor->type = t == 0 ? params->problem.a : params->problem.b;
 	tensor->element = gemm_type_bytes(tensor->type);
+	tensor->lds_element = gemm_type_bytes(params->problem.mfma_in);
 	tensor->convert = tensor->type != params->problem.mfma_in;
 	tensor->tlu = t == 0 ? !transposed : transposed;
 	tensor->assert_multiple = (unsigned)MAX(params->assert_free_multiple[t], 1);
@@ -156,7 +158,7 @@ static int init_global_read(struct gemm_config *config, unsigned t, struct error
 		return error_set(error, -EINVAL, "GlobalReadVectorWidth%c %d with NumLoadsCoalesced%c %d", letter, grvw, letter,
 				 coalesced_loads);
 	tensor->grvw = (unsigned)grvw;
-	if (!is_power_of_two(tensor->grvw) || tensor->grvw * tensor->element > WIDEST_ACCESS)
+	if (!is_power_of_two(tensor->grvw) || tensor->grvw > WIDEST_ACCESS / tensor->element)
 		return error_set(error, -EOPNOTSUPP, "GlobalReadVectorWidth %d of %s", grvw, gemm_type_name(tensor->type));
 	tensor->loads_coalesced = (unsigned)coalesced_loads;
 	tensor->lanes_coalesced = coalesced / tensor->loads_coalesced / tensor->grvw;
@@ -234,20 +236,22 @@ static void init_lds_tensor(struct gemm_config *config, unsigned t)
 {
 	const struct gemm_params *params = &config->params;
 	struct gemm_tensor_config *tensor = &config->tensor[t];
-	unsigned rows;
 
 	tensor->lds_k_major = params->transpose_lds >= 2 || (params->transpose_lds == 1 && !tensor->tlu);
-	tensor->lds_element = gemm_type_bytes(params->problem.mfma_in);
 	tensor->lds_row = tensor->lds_element * (tensor->lds_k_major ? config->depth_u : tensor->macro_tile);
-	rows = tensor->lds_k_major ? tensor->macro_tile : config->depth_u;
-	tensor->lds_pad = (unsigned)round_up((unsigned)MAX(params->lds_pad[t], 0) * tensor->lds_element, 4);
+	unsigned linear = tensor->lds_row * (tensor->lds_k_major ? tensor->macro_tile : config->depth_u);
+	if (linear > LDS_BYTES) {	/* refused later, padding or not */
+		tensor->lds_size = linear;
+		return;
+	}
+	tensor->lds_pad = (unsigned)MIN(round_up((uint64_t)MAX(params->lds_pad[t], 0) * tensor->lds_element, 4), LDS_BYTES);
 	tensor->lds_block = (unsigned)MAX(params->lds_block_size_per_pad[t], 0);
 	if (tensor->lds_pad && (!tensor->lds_block || !lds_parts_add_up(config, tensor)))
 		tensor->lds_block = tensor->lds_row;
 
 	unsigned common = tensor->lds_row | WIDEST_ACCESS | (tensor->lds_pad ? tensor->lds_pad | tensor->lds_block : 0);
 	tensor->lds_align = common & -common;
-	tensor->lds_size = (unsigned)round_up(gemm_lds_padded(tensor, rows * tensor->lds_row - 1) + 1, WIDEST_ACCESS);
+	tensor->lds_size = (unsigned)round_up(gemm_lds_padded(tensor, linear - 1) + 1, WIDEST_ACCESS);
 }
 
 static int init_lds(struct gemm_config *config, struct error *error)
@@ -381,7 +385,6 @@ int gemm_config_init(const struct gemm_params *params, struct gemm_config *ret_c
 	for (unsigned t = 0; t < 2; t++)
 		if ((r = init_global_read(&config, t, error)) < 0)
 			return r;
-	config.tensor[0].lds_element = config.tensor[1].lds_element = gemm_type_bytes(params->problem.mfma_in);
 	if ((r = init_registers(&config, error)) < 0)
 		return r;
 	config.prefetch = params->prefetch_global_read >= 2 ? 2 : 1;

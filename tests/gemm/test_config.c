@@ -2,6 +2,7 @@
 #include "build/gemm/config.h"
 #include "build/gemm/loop.h"
 #include "tests/gemm/common.h"
+#include "tools/verify/values.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -297,6 +298,82 @@ static void test_refusals_name_their_reason(void **state)
 	}
 }
 
+/* ---- anything --------------------------------------------------------------------------------------------------------- */
+
+static int pick(struct random *random, const int *values, unsigned n)
+{
+	return values[random_below(random, n)];
+}
+
+#define PICK(...) pick(&random, (const int[]){ __VA_ARGS__ }, sizeof((const int[]){ __VA_ARGS__ }) / sizeof(int))
+
+static struct gemm_params any_params(uint64_t seed)
+{
+	struct random random = { seed };
+	struct gemm_params params = default_params();
+
+	params.problem.mfma_in = (enum gemm_type)PICK(GEMM_F16, GEMM_F16, GEMM_BF16, GEMM_F32);
+	params.problem.a = PICK(0, 0, 1) ? GEMM_F8 : params.problem.mfma_in;
+	params.problem.b = PICK(0, 0, 1) ? GEMM_F8 : params.problem.mfma_in;
+	params.problem.trans_a = PICK(0, 1);
+	params.problem.trans_b = PICK(0, 1);
+	params.mi[0] = params.mi[1] = PICK(16, 32);
+	params.mi[2] = (params.mi[0] == 16 ? 16 : 8) / (params.problem.mfma_in == GEMM_F32 ? 4 : 1);
+	params.depth_u = PICK(8, 16, 32, 32, 64, 64, 128, 1 << 30);
+	params.transpose_lds = PICK(0, 1, 2);
+	params.local_read_vector_width = PICK(-1, 1, 2, 4, 8, 8, 16, INT32_MAX);
+	params.prefetch_global_read = PICK(0, 1, 2);
+	params.one_lds_buffer = PICK(0, 1);
+	for (int t = 0; t < 2; t++) {
+		params.mi_wave_group[t] = PICK(1, 1, 1, 2, 2, 4);
+		params.mi_wave_tile[t] = PICK(1, 2, 3, 4, 5);
+		params.vector_width[t] = PICK(1, 1, 1, 1, 2, 4);
+		params.lds_pad[t] = PICK(0, 0, 1, 2, 8, 8, 16, 16, INT32_MAX, -1);
+		params.lds_block_size_per_pad[t] = PICK(0, 1, 128, 256, 1000, INT32_MAX);
+		params.global_read_vector_width[t] = PICK(1, 2, 4, 8, 16);
+	}
+	complete_params(&params);
+	if (random_below(&random, 4) == 0)
+		params.num_loads_coalesced[random_below(&random, 2)] = PICK(0, 2, 3, INT32_MAX, INT32_MIN);
+	if (random_below(&random, 4) == 0)
+		params.global_read_vector_width[random_below(&random, 2)] = PICK(0, 3, 1 << 30, INT32_MIN);
+	if (random_below(&random, 8) == 0)
+		params.mi_wave_tile[random_below(&random, 2)] = PICK(0, 64, INT32_MAX, INT32_MIN);
+	if (random_below(&random, 8) == 0)
+		params.mi_wave_group[random_below(&random, 2)] = PICK(0, 16, INT32_MAX, INT32_MIN);
+	if (random_below(&random, 8) == 0)
+		params.vector_width[random_below(&random, 2)] = PICK(0, 3, INT32_MAX, INT32_MIN);
+	return params;
+}
+
+static void test_any_parameters_are_refused_or_become_a_kernel(void **state)
+{
+	unsigned generated = 0;
+
+	for (uint64_t seed = 0; seed < 2000; seed++) {
+		struct gemm_params params = any_params(seed);
+		struct gemm_config config;
+		struct gemm_code code;
+		struct error error = { 0 };
+		int r = gemm_config_init(&params, &config, &error);
+
+		if (r < 0) {
+			assert_true(r == -EINVAL || r == -EOPNOTSUPP);
+			assert_string_not_equal(error.text, "");
+			continue;
+		}
+		assert_in_range(config.lds_bytes, 1, 65536);
+		assert_in_range(config.accs, 1, 256);
+		if (config.accs > 128 || gemm_generate(isa_find("gfx942"), &config, &code, &error) < 0)
+			continue;	/* the epilogue may want more registers than there are */
+		assert_in_range(code.vgprs, config.loop_vgprs / 2, config.max_vgprs);
+		assert_int_equal(code.agprs, config.accs);
+		gemm_code_release(&code);
+		generated++;
+	}
+	assert_in_range(generated, 100, 2000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -304,6 +381,7 @@ int main(void)
 		cmocka_unit_test(test_lds_parts_add_up_for_every_pad_and_block),
 		cmocka_unit_test(test_accumulators_cover_the_tile_once),
 		cmocka_unit_test(test_refusals_name_their_reason),
+		cmocka_unit_test(test_any_parameters_are_refused_or_become_a_kernel),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
