@@ -283,6 +283,16 @@ static void write_addresses(struct epilogue *e)
 
 /* ---- the whole -------------------------------------------------------------------------------------------------------- */
 
+/* How many VGPRs cost nothing: those that the loop had, and more as long as a SIMD holds as many waves. */
+static unsigned free_vgprs(const struct gemm_kernel *kernel)
+{
+	enum { FILE_VGPRS = 512, MAX_WAVES = 8, GRANULE = 8 };	/* of a lane, VGPRs and AccVGPRs together; handed out in eights */
+	unsigned accs = (unsigned)round_up(kernel->config->accs, GRANULE), used = (unsigned)round_up(kernel->vgpr.high, GRANULE);
+	unsigned waves = MIN(FILE_VGPRS / (used + accs), (unsigned)MAX_WAVES);
+
+	return MIN(FILE_VGPRS / MAX(waves, 1u) / GRANULE * GRANULE - accs, kernel->vgpr.limit);
+}
+
 static void take_registers(struct epilogue *e)
 {
 	struct regpool *sgpr = &e->kernel->sgpr, *vgpr = &e->kernel->vgpr;
@@ -356,8 +366,7 @@ void gemm_write_epilogue(struct gemm_kernel *kernel)
 	};
 	const struct epilogue_plan *plan = &e.plan;
 
-	/* the registers that the loop had are there anyway; up to 96 cost no wave */
-	epilogue_plan(kernel->config, MIN(MAX(kernel->vgpr.high, 96u), kernel->vgpr.limit) - 1, &e.plan);
+	epilogue_plan(kernel->config, free_vgprs(kernel) - 1, &e.plan);	/* v_tid is there already */
 	take_registers(&e);
 	ir_comment(e.ir, "epilogue: groups of %u rows, batches of %u columns, vectors of %u rows", plan->group, plan->batch_columns,
 		   plan->vector);
