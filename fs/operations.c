@@ -374,6 +374,8 @@ static void op_access(fuse_req_t request, fuse_ino_t ino, int mask)
 
 static void op_init(void *userdata, struct fuse_conn_info *connection)
 {
+	struct fs *fs = userdata;
+
 	connection->want |= connection->capable & (FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO | FUSE_CAP_PARALLEL_DIROPS |
 						   FUSE_CAP_ASYNC_READ);
 	/* A node's content never changes, so there is nothing to revalidate; and replies come from memory, not from a pipe. */
@@ -381,6 +383,9 @@ static void op_init(void *userdata, struct fuse_conn_info *connection)
 	connection->max_background = 64;
 	connection->congestion_threshold = 48;
 	connection->max_readahead = 1 << 20;
+	connection->max_read = fs->options.max_read;
+	if (fs->options.ready)
+		fs->options.ready(fs->options.ready_userdata);
 }
 
 const struct fuse_lowlevel_ops fs_operations = {

@@ -73,6 +73,19 @@ static int set_ahead(struct mount *mount, const char *value)
 	return 0;
 }
 
+static int set_max_read(struct mount *mount, const char *value)
+{
+	char *end;
+	unsigned long number = strtoul(value, &end, 10);
+
+	if (end == value || *end || *value == '-' || number < 4096 || number > UINT_MAX) {
+		complain("-o max_read: '%s' is not a possible number of bytes", value);
+		return -EINVAL;
+	}
+	mount->fs.max_read = (unsigned)number;
+	return 0;
+}
+
 static int set_timeout(struct mount *mount, const char *value)
 {
 	char *end;
@@ -106,6 +119,8 @@ static int take_mount_option(struct mount *mount, char *option)
 	r = options_set(&mount->options, option, value);
 	if (r != -ENOENT)
 		return r;
+	if (value && strcmp(option, "max_read") == 0 && set_max_read(mount, value) < 0)
+		return -EINVAL;
 	if (value)
 		value[-1] = '=';
 	mount->has_fsname = mount->has_fsname || strncmp(option, "fsname=", 7) == 0;
@@ -146,6 +161,11 @@ static int add_own_options(struct mount *mount, const char *logic)
 
 /* ---- mounting --------------------------------------------------------------------------------------------------------- */
 
+static void mounted(void *userdata)
+{
+	daemon_ready(userdata);
+}
+
 static int serve(struct mount *mount, const char *logic, const char *mountpoint, struct daemon *daemon)
 {
 	struct engine *engine = NULL;
@@ -155,13 +175,13 @@ static int serve(struct mount *mount, const char *logic, const char *mountpoint,
 	int r = open_engine(&mount->options, logic, &engine, NULL);
 	if (r < 0)
 		return r;
+	mount->fs.ready = mounted;
+	mount->fs.ready_userdata = daemon;
 	r = fs_new(engine, &mount->fs, &fs, &error);
 	if (r == 0)
 		r = fs_mount(fs, mountpoint, &mount->args, &error);
-	if (r == 0) {
-		daemon_ready(daemon);
+	if (r == 0)
 		r = fs_serve(fs, &error);
-	}
 	if (r < 0)
 		complain("%s", error_text(&error, r));
 	engine_unref(engine);
