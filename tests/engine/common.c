@@ -25,7 +25,7 @@ int scratch_remove(void **state)
 
 const char *in_scratch(void **state, const char *format, ...)
 {
-	static char names[8][512];
+	static char names[64][512];
 	static unsigned next;
 	char *name = names[next++ % ARRAY_SIZE(names)];
 	va_list ap;

@@ -18,7 +18,7 @@
 int scratch_make(void **state);
 int scratch_remove(void **state);
 
-/* "scratch/name", formatted; static memory, the last 8 stay valid. */
+/* "scratch/name", formatted; static memory, the last 64 stay valid. */
 PRINTF_LIKE(2, 3) const char *in_scratch(void **state, const char *format, ...);
 
 /* The sample logic of the source tree. */

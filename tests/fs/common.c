@@ -13,14 +13,19 @@
 const char *tensilefs(void)
 {
 	const char *program = getenv("TENSILEFS");
+
+	if (!program)
+		fail_msg("TENSILEFS names no program");
+	return program;
+}
+
+void need_fuse(void)
+{
 	int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
 
 	if (fd < 0)
 		exit(77);
 	close(fd);
-	if (!program)
-		fail_msg("TENSILEFS names no program");
-	return program;
 }
 
 double seconds(void)

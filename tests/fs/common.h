@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * For the tests of the mount: a real mount of the built program per test, as root or with fusermount3. Skipped (77) without /dev/fuse.
+ * For the tests of the program: a real mount per test, as root or with fusermount3.
  */
 #pragma once
 
@@ -10,6 +10,8 @@
 
 /* The program under test, from $TENSILEFS. */
 const char *tensilefs(void);
+
+void need_fuse(void);		/* ends the program with 77 (skipped) where nothing can be mounted */
 
 struct mount {
 	char path[SCRATCH_SIZE + 16];	/* the mountpoint */

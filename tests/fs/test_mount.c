@@ -527,6 +527,6 @@ int main(void)
 		TEST(test_mount_returns_when_it_is_mounted_and_takes_fstab_options),
 		TEST(test_an_edit_is_seen_and_open_files_keep_what_they_had),
 	};
-	tensilefs();			/* skips without /dev/fuse */
+	need_fuse();
 	return cmocka_run_group_tests_name("mount", tests, NULL, NULL);
 }

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+/* The program without a mount. */
+#include "tests/fs/common.h"
+
+/* Runs the program with shell-quoted arguments; what it prints goes to "out" and "err" in scratch. */
+PRINTF_LIKE(2, 3) static int run(void **state, const char *format, ...)
+{
+	char arguments[2048];
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(arguments, sizeof(arguments), format, ap);
+	va_end(ap);
+	return shell("'%s' %s >'%s' 2>'%s'", tensilefs(), arguments, in_scratch(state, "out"), in_scratch(state, "err"));
+}
+
+static void must_say(void **state, const char *stream, const char *words)
+{
+	_cleanup_free_ char *text = read_text(in_scratch(state, "%s", stream), NULL);
+
+	if (!strstr(text, words))
+		fail_msg("'%s' is not in '%s'", words, text);
+}
+
+/* One clear message: one line, from the program. */
+static void must_complain_once(void **state, const char *words)
+{
+	_cleanup_free_ char *text = read_text(in_scratch(state, "err"), NULL);
+
+	must_say(state, "err", words);
+	assert_int_equal(strncmp(text, "tensilefs: ", 11), 0);
+	assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1);
+}
+
+static void test_wrong_calls_end_with_2(void **state)
+{
+	assert_int_equal(run(state, "frobnicate"), 2);
+	must_complain_once(state, "there is no command 'frobnicate'");
+	assert_int_equal(run(state, "build '%s'", sample_logic()), 2);
+	must_complain_once(state, "usage: tensilefs build LOGIC OUT");
+	assert_int_equal(run(state, "build --bundle round '%s' '%s/x'", sample_logic(), (char *)*state), 2);
+	must_complain_once(state, "'round' is not one of 'none', 'plain', 'compressed'");
+	assert_int_equal(run(state, "build -j many '%s' '%s/x'", sample_logic(), (char *)*state), 2);
+	must_complain_once(state, "'many' is not a possible number");
+	assert_int_equal(run(state, "ls --frob '%s'", sample_logic()), 2);
+	must_complain_once(state, "unknown option");
+	assert_int_equal(run(state, "--help"), 0);
+	must_say(state, "out", "tensilefs build LOGIC OUT");
+	assert_int_equal(run(state, "--version"), 0);
+	must_say(state, "out", "tensilefs ");
+}
+
+static void test_bad_input_is_told_once(void **state)
+{
+	assert_int_equal(run(state, "ls '%s/nothing'", (char *)*state), 1);
+	must_complain_once(state, "/nothing");
+	assert_int_equal(run(state, "build --no-cache '%s' '%s/x' --arch gfx90a", sample_logic(), (char *)*state), 1);
+	must_complain_once(state, "no architecture 'gfx90a'");
+	write_text(in_scratch(state, "in-the-way"), "");
+	assert_int_equal(run(state, "build --no-cache '%s' '%s/in-the-way'", sample_logic(), (char *)*state), 1);
+	must_complain_once(state, "in-the-way");
+}
+
+static void test_a_build_without_linker_writes_metadata_and_fails(void **state)
+{
+	const char *logic = copy_logic(state, "logic", 2), *out = in_scratch(state, "built");
+
+	assert_int_equal(run(state, "build --no-cache --linker /no/ld.lld '%s' '%s'", logic, out), 1);
+	must_say(state, "err", "the linker '/no/ld.lld' cannot be found or run");
+	must_say(state, "err", "3 of 6 files could not be built");
+	assert_int_equal(shell("test $(ls -A '%s/gfx942' | wc -l) = 3 && test $(ls '%s/gfx942'/*.dat | wc -l) = 3", out, out), 0);
+	assert_int_equal(run(state, "build --no-cache --linker /no/ld.lld --metadata-only '%s' '%s'", logic, out), 0);
+}
+
+static void test_a_build_is_silent_off_a_terminal_and_leaves_nothing_else(void **state)
+{
+	const char *logic = copy_logic(state, "logic", 2), *out = in_scratch(state, "built");
+
+	assert_int_equal(run(state, "build --cache '%s' --linker '%s' -j 3 '%s' '%s'", in_scratch(state, "cache"), real_linker(), logic, out), 0);
+	assert_int_equal(shell("test ! -s '%s' && test ! -s '%s'", in_scratch(state, "out"), in_scratch(state, "err")), 0);
+	assert_int_equal(shell("test $(ls -A '%s/gfx942' | wc -l) = 6", out), 0);
+	assert_int_equal(run(state, "ls '%s'", logic), 0);
+	assert_int_equal(shell("cd '%s' && ls -d */* | LC_ALL=C sort | cmp - '%s'", out, in_scratch(state, "out")), 0);
+}
+
+static void test_a_faulty_file_makes_the_build_fail_and_the_rest_is_built(void **state)
+{
+	const char *logic = copy_logic(state, "logic", 2), *out = in_scratch(state, "built");
+
+	write_text(in_scratch(state, "logic/strange.yaml"), "- {MinimumRequiredVersion: 4.33.0}\n- x\n- gfx777\n- []\n- {}\n- []\n");
+	assert_int_equal(run(state, "build --no-cache --linker '%s' '%s' '%s'", real_linker(), logic, out), 1);
+	must_say(state, "err", "strange.yaml': line 3");
+	must_say(state, "err", "gfx777");
+	assert_int_equal(shell("test $(ls -A '%s/gfx942' | wc -l) = 6", out), 0);
+}
+
+static void test_two_files_that_claim_one_artifact_are_named(void **state)
+{
+	const char *logic = copy_logic(state, "logic", 1), *list = in_scratch(state, "list");
+
+	assert_int_equal(shell("find '%s' -name '*.yaml' > '%s'", logic, list), 0);
+	_cleanup_free_ char *path = read_text(list, NULL);
+	path[strcspn(path, "\n")] = 0;
+	assert_int_equal(shell("cp '%s' '%s/other.yaml'", path, logic), 0);
+	assert_int_equal(shell("sed -i 's/^\\( *\\)UseBeta: true/&\\n\\1StochasticRounding: true/' '%s/other.yaml'", logic), 0);
+	assert_int_equal(run(state, "build --no-cache --linker '%s' '%s' '%s'", real_linker(), logic, in_scratch(state, "built")), 1);
+	must_say(state, "err", "other.yaml");
+	must_say(state, "err", "both claim");
+}
+
+static void test_looking_shows_parameters_hashes_and_assembly(void **state)
+{
+	const char *logic = copy_logic(state, "logic", 1);
+	char kernel[512];
+
+	assert_int_equal(run(state, "show '%s'", logic), 0);
+	must_say(state, "out", "DepthU");
+	must_say(state, "out", "hint");
+	assert_int_equal(run(state, "hash --linker '%s' '%s'", real_linker(), logic), 0);
+	assert_int_equal(shell("test $(grep -cE '^[0-9a-f]{64}  gfx942/' '%s') = 4", in_scratch(state, "out")), 0);
+	assert_int_equal(run(state, "asm '%s' \"$('%s' ls '%s' | grep '\\.co$' | cut -d/ -f2)\"", logic, tensilefs(), logic), 0);
+	must_say(state, "out", "s_endpgm");
+	_cleanup_free_ char *listing = read_text(in_scratch(state, "out"), NULL);
+	snprintf(kernel, sizeof(kernel), "%.*s", (int)strcspn(listing, ":"), listing);
+	assert_int_equal(run(state, "asm '%s' '%s'", logic, kernel), 0);
+	must_say(state, "out", "s_endpgm");
+	assert_int_equal(run(state, "asm '%s' nothing", logic), 1);
+	must_complain_once(state, "there is no file, kernel or solution 'nothing'");
+	assert_int_equal(run(state, "coverage '%s'", logic), 0);
+	must_say(state, "out", "solutions are generated");
+	assert_int_equal(run(state, "coverage --json '%s'", logic), 0);
+	must_say(state, "out", "\"left_out\"");
+	assert_int_equal(run(state, "caps --linker '%s'", real_linker()), 0);
+	must_say(state, "out", "v_mfma_f32_16x16x16_f16");
+}
+
+static void test_peer_names_depend_on_the_whole_library(void **state)
+{
+	const char *some = copy_logic(state, "some", 2), *all = copy_logic(state, "all", 0);
+	static const char *const names[] = { "stable", "tensile" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		assert_int_equal(run(state, "hash --names %s --linker '%s' '%s'", names[i], real_linker(), all), 0);
+		assert_int_equal(shell("grep '\\.co$' '%s' | sort > '%s'", in_scratch(state, "out"), in_scratch(state, "whole")), 0);
+		assert_int_equal(run(state, "hash --names %s --linker '%s' '%s'", names[i], real_linker(), some), 0);
+		assert_int_equal(shell("grep '\\.co$' '%s' | grep -qFf - '%s'", in_scratch(state, "out"), in_scratch(state, "whole")), (int)i);
+	}
+}
+
+static void test_the_cache_can_be_looked_after(void **state)
+{
+	const char *logic = copy_logic(state, "logic", 1), *cache = in_scratch(state, "cache");
+
+	assert_int_equal(run(state, "build --cache '%s' --linker '%s' '%s' '%s'", cache, real_linker(), logic, in_scratch(state, "built")), 0);
+	assert_int_equal(run(state, "cache stats --cache '%s'", cache), 0);
+	must_say(state, "out", "entries    ");
+	assert_int_equal(run(state, "cache check --cache '%s'", cache), 0);
+	must_say(state, "out", " 0 were damaged");
+	assert_int_equal(run(state, "cache gc --cache '%s'", cache), 2);
+	assert_int_equal(run(state, "cache gc --cache '%s' --cache-size 1K", cache), 0);
+	assert_int_equal(run(state, "cache clear --cache '%s'", cache), 0);
+	assert_int_equal(run(state, "cache stats --cache '%s'", cache), 0);
+	must_say(state, "out", "entries    0\n");
+	assert_int_equal(run(state, "cache polish"), 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_wrong_calls_end_with_2),
+		TEST(test_bad_input_is_told_once),
+		TEST(test_a_build_without_linker_writes_metadata_and_fails),
+		TEST(test_a_build_is_silent_off_a_terminal_and_leaves_nothing_else),
+		TEST(test_a_faulty_file_makes_the_build_fail_and_the_rest_is_built),
+		TEST(test_two_files_that_claim_one_artifact_are_named),
+		TEST(test_looking_shows_parameters_hashes_and_assembly),
+		TEST(test_peer_names_depend_on_the_whole_library),
+		TEST(test_the_cache_can_be_looked_after),
+	};
+	return cmocka_run_group_tests_name("command", tests, NULL, NULL);
+}
