@@ -97,9 +97,9 @@ static void test_mutations(void **state)
 	size_t size;
 	_cleanup_free_ uint8_t *small = compile_kernel_bytes(instructions, ARRAY_SIZE(instructions), &size);
 	(void)state;
-	try_mutations(small, size, 3000);
+	try_mutations(small, size, 1500);
 	_cleanup_free_ uint8_t *compiled = compile_c_bytes(TENSILEFS_SOURCE "/tests/emulator/kernels/calls.c", "-O2", &size);
-	try_mutations(compiled, size, 3000);	/* with metadata and a function that is no kernel */
+	try_mutations(compiled, size, 1500);	/* with metadata and a function that is no kernel */
 }
 
 static void test_contents(void **state)

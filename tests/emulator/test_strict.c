@@ -116,6 +116,13 @@ static const struct test_case cases[] = {
 	  128, -EPROTO, "which has not waited" },
 	{ "LDS of another wave in time", "v_lshlrev_b32 v1, 2, v0\n ds_write_b32 v1, v0\n s_waitcnt lgkmcnt(0)\n s_barrier\n v_xor_b32 v1, 0x100, v1\n ds_read_b32 v2, v1\n s_waitcnt lgkmcnt(0)",
 	  128, 0, NULL },
+	{ "LDS of another wave without a barrier", "v_lshlrev_b32 v1, 2, v0\n ds_write_b32 v1, v0\n s_waitcnt lgkmcnt(0)\n v_and_b32 v1, 0xff, v1\n ds_read_b32 v2, v1\n s_waitcnt lgkmcnt(0)",
+	  128, -EPROTO, "LDS race: another wave has written to the 4 bytes at 0" },
+	{ "LDS overwritten that another wave reads", "v_lshlrev_b32 v1, 2, v0\n ds_write_b32 v1, v0\n s_waitcnt lgkmcnt(0)\n s_barrier\n v_readfirstlane_b32 s4, v0\n"
+	  " s_cmp_eq_u32 s4, 0\n s_cbranch_scc1 1f\n ds_write_b32 v1, v0\n s_branch 2f\n1: ds_read_b32 v3, v1 offset:256\n2:", 128, -EPROTO,
+	  "LDS race: another wave has read from the 4 bytes at 256" },
+	{ "both waves write", "v_mov_b32 v1, 0\n ds_write_b32 v1, v0", 128, -EPROTO, "LDS race" },
+	{ "both waves add", "v_lshlrev_b32 v1, 2, v0\n ds_write_b32 v1, v0\n s_waitcnt lgkmcnt(0)\n s_barrier\n v_mov_b32 v1, 0\n ds_add_u32 v1, v0", 128, 0, NULL },
 	{ "endless loop", "1: s_branch 1b", 64, -ETIMEDOUT, "1000 instructions" },
 	{ "trap", "s_trap 2", 64, -EFAULT, "traps" },
 	{ "jump to nowhere", "s_mov_b64 s[4:5], 64\n s_setpc_b64 s[4:5]", 64, -EFAULT, "jump to 0x40" },

@@ -17,7 +17,8 @@
  *     - reading or overwriting a register that a load has not been waited for with s_waitcnt
  *     - reading or overwriting an MFMA result before its wait states have passed (LLVM GCNHazardRecognizer's numbers for gfx940)
  *     - reading a register lane, an SGPR or an LDS byte that nothing has written; a register beyond the kernel's allocation
- *     - LDS written by another wave that has not waited for its write; LDS outside the allocation
+ *     - LDS outside the allocation; LDS written by another wave that has not waited for its write; two waves that access a byte of LDS,
+ *       one of them writing, without a barrier between (atomics apart)
  *     - memory outside every region, by one byte or more; writing a region that is EMU_READ only. A buffer access that its
  *       descriptor's range check drops touches no memory and is no error; one that passes the check must lie in a region
  *     - a barrier that some waves of a workgroup wait at while others have ended

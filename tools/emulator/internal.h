@@ -157,6 +157,7 @@ struct group {
 	uint8_t *lds;
 	uint8_t *lds_defined;		/* per byte */
 	uint32_t *lds_writer;		/* per dword: who wrote last, see lds.c */
+	uint8_t *lds_written, *lds_read;	/* per byte: who wrote and who read since the last barrier, see lds.c */
 	pthread_mutex_t *atomic_lock;	/* of the launch: held for each read-modify-write of memory */
 	uint8_t *private_memory;	/* private_bytes for each lane of each wave */
 	uint32_t private_bytes;		/* per lane, rounded up to dwords */
@@ -304,6 +305,8 @@ static inline uint64_t vector_value(const struct wave *wave, unsigned reg, unsig
 
 int lds_read(struct wave *wave, uint32_t address, void *bytes, size_t size, unsigned lane);
 int lds_write(struct wave *wave, uint32_t address, const void *bytes, size_t size, unsigned lane);
+
+void lds_barrier(struct group *group);	/* what was read and written before it is ordered with what follows */
 
 /* A load with LDS as its destination: the bytes are undefined from here until the wait that covers the load. */
 int lds_dma_issue(struct wave *wave, const struct lds_dma *dma);

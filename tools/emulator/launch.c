@@ -223,6 +223,7 @@ static int run_group(const struct run *run, struct group *group, uint64_t number
 	group->id[2] = (uint32_t)(number / grid[0] / grid[1]);
 	memset(group->lds_defined, 0, group->lds_bytes);
 	memset(group->lds_writer, 0, round_up(group->lds_bytes, 4));
+	lds_barrier(group);
 	for (unsigned i = 0; i < group->n_waves; i++)
 		start_wave(&group->waves[i], run, group, i);
 	do {
@@ -234,6 +235,7 @@ static int run_group(const struct run *run, struct group *group, uint64_t number
 				return r;
 		}
 		r = at_barrier(group, error);
+		lds_barrier(group);
 	} while (r > 0);
 	for (unsigned i = 0; i < group->n_waves; i++)
 		add_stats(stats, &group->waves[i]);
@@ -247,6 +249,8 @@ static void group_release(struct group *group)
 	free(group->lds);
 	free(group->lds_defined);
 	free(group->lds_writer);
+	free(group->lds_written);
+	free(group->lds_read);
 	free(group->private_memory);
 }
 
@@ -261,10 +265,13 @@ static int group_init(const struct run *run, struct group *group)
 	group->lds = calloc(1, run->lds_bytes + 16u);
 	group->lds_defined = calloc(1, run->lds_bytes + 16u);
 	group->lds_writer = calloc(1, run->lds_bytes + 16u);
+	group->lds_written = calloc(1, run->lds_bytes + 16u);
+	group->lds_read = calloc(1, run->lds_bytes + 16u);
 	group->private_memory = calloc((size_t)run->n_waves * WAVE, private_bytes + 1u);
 	if (group->waves)
 		memset(group->waves, 0, sizeof(*group->waves) * run->n_waves);
-	if (group->waves && group->lds && group->lds_defined && group->lds_writer && group->private_memory)
+	if (group->waves && group->lds && group->lds_defined && group->lds_writer && group->lds_written && group->lds_read &&
+	    group->private_memory)
 		return 0;
 	group_release(group);
 	return -ENOMEM;

@@ -12,6 +12,7 @@
 
 #define SEQUENCE_BITS 27
 #define SEQUENCE_MASK ((1u << SEQUENCE_BITS) - 1)
+#define SEVERAL 255
 
 static int bounds(struct wave *wave, uint32_t address, size_t size, unsigned lane)
 {
@@ -46,6 +47,42 @@ static int unwaited(struct wave *wave, uint32_t address, size_t size, unsigned l
 	return 0;
 }
 
+/* Whether all of these bytes have been touched by nobody or by this wave alone. */
+static bool is_own(const struct wave *wave, const uint8_t *who, size_t size)
+{
+	for (size_t i = 0; i < size; i++) {
+		if (who[i] && who[i] != wave->index + 1)
+			return false;
+	}
+	return true;
+}
+
+static int race(struct wave *wave, uint32_t address, size_t size, bool write, unsigned lane)
+{
+	const struct group *group = wave->group;
+	const uint8_t *written = group->lds_written + address, *read = group->lds_read + address;
+	if (!is_own(wave, written, size))
+		return error_set(wave->error, -EPROTO, "lane %u: LDS race: another wave has written to the %zu bytes at %u, and no barrier came between",
+				 lane, size, address);
+	if (write && !is_own(wave, read, size))
+		return error_set(wave->error, -EPROTO, "lane %u: LDS race: another wave has read from the %zu bytes at %u, and no barrier came between",
+				 lane, size, address);
+	return 0;
+}
+
+static void mark_read(struct wave *wave, uint32_t address, size_t size)
+{
+	uint8_t *read = wave->group->lds_read + address, self = (uint8_t)(wave->index + 1);
+	for (size_t i = 0; i < size; i++)
+		read[i] = read[i] == 0 || read[i] == self ? self : SEVERAL;
+}
+
+void lds_barrier(struct group *group)
+{
+	memset(group->lds_written, 0, group->lds_bytes);
+	memset(group->lds_read, 0, group->lds_bytes);
+}
+
 /* For atomics: the LDS unit does them one after the other, whoever has waited for what. */
 static int read_defined(struct wave *wave, uint32_t address, void *bytes, size_t size, unsigned lane)
 {
@@ -65,20 +102,33 @@ static int read_defined(struct wave *wave, uint32_t address, void *bytes, size_t
 int lds_read(struct wave *wave, uint32_t address, void *bytes, size_t size, unsigned lane)
 {
 	int r = read_defined(wave, address, bytes, size, lane);
-	return r < 0 ? r : unwaited(wave, address, size, lane);
-}
-
-int lds_write(struct wave *wave, uint32_t address, const void *bytes, size_t size, unsigned lane)
-{
-	struct group *group = wave->group;
-	int r = bounds(wave, address, size, lane);
+	if (r == 0)
+		r = race(wave, address, size, false, lane);
 	if (r < 0)
 		return r;
+	mark_read(wave, address, size);
+	return unwaited(wave, address, size, lane);
+}
+
+static void put(struct wave *wave, uint32_t address, const void *bytes, size_t size)
+{
+	struct group *group = wave->group;
 	memcpy(group->lds + address, bytes, size);
 	memset(group->lds_defined + address, 1, size);
 	uint32_t writer = (wave->index + 1) << SEQUENCE_BITS | ((wave->lgkm.issued + 1) & SEQUENCE_MASK);
 	for (size_t dword = address / 4; dword <= (address + size - 1) / 4; dword++)
 		group->lds_writer[dword] = writer;
+}
+
+int lds_write(struct wave *wave, uint32_t address, const void *bytes, size_t size, unsigned lane)
+{
+	int r = bounds(wave, address, size, lane);
+	if (r == 0)
+		r = race(wave, address, size, true, lane);
+	if (r < 0)
+		return r;
+	memset(wave->group->lds_written + address, (int)wave->index + 1, size);
+	put(wave, address, bytes, size);
 	return 0;
 }
 
@@ -89,10 +139,14 @@ int lds_dma_issue(struct wave *wave, const struct lds_dma *dma)
 	for (unsigned lane = 0; lane < WAVE; lane++) {
 		if (!(dma->lanes >> lane & 1))
 			continue;
-		int r = bounds(wave, dma->address + lane * 4, 4, lane);
+		uint32_t address = dma->address + lane * 4;
+		int r = bounds(wave, address, 4, lane);
+		if (r == 0)
+			r = race(wave, address, 4, true, lane);
 		if (r < 0)
 			return r;
-		memset(wave->group->lds_defined + dma->address + lane * 4, 0, 4);
+		memset(wave->group->lds_defined + address, 0, 4);
+		memset(wave->group->lds_written + address, (int)wave->index + 1, 4);
 	}
 	wave->dma[wave->n_dma++] = *dma;
 	return 0;
@@ -187,9 +241,7 @@ static int modify_elements(struct wave *wave, const struct op *op)
 		if (r < 0)
 			return r;
 		new = atomic_result(row, old, vector_value(wave, second, lane, row->bytes), vector_value(wave, data, lane, row->bytes));
-		r = lds_write(wave, address, &new, row->bytes, lane);
-		if (r < 0)
-			return r;
+		put(wave, address, &new, row->bytes);
 		if (returns)
 			memory_load_lane(wave, row, op->inst.operand[0].code - (unsigned)ISA_VGPR0, lane, (const uint8_t *)&old);
 	}

@@ -460,8 +460,9 @@ static void list_kernels(const struct emu_object *object)
 {
 	for (size_t i = 0; i < emu_object_n_kernels(object); i++) {
 		const struct emu_kernel *kernel = emu_object_kernel(object, i);
-		printf("%s: %u bytes of arguments, %u of LDS, %u of scratch, %u VGPRs (AccVGPRs from %u on)", kernel->name, kernel->kernarg_bytes,
-		       kernel->lds_bytes, kernel->private_bytes, kernel->vgprs, kernel->accum_offset);
+		unsigned vgprs = MIN(kernel->vgprs, kernel->accum_offset);
+		printf("%s: %u bytes of arguments, %u of LDS, %u of scratch, %u VGPRs, %u AccVGPRs", kernel->name, kernel->kernarg_bytes,
+		       kernel->lds_bytes, kernel->private_bytes, vgprs, kernel->vgprs - vgprs);
 		if (kernel->max_workgroup)
 			printf(", up to %u work-items", kernel->max_workgroup);
 		printf("\n");
