@@ -5,28 +5,28 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 struct float8_format {
 	int mantissa_bits, bias;
-	float largest;
+	float least, largest;		/* positive numbers */
 };
 
-static const struct float8_format float8_fp8 = { .mantissa_bits = 3, .bias = 8, .largest = 240.0f };
-static const struct float8_format float8_bf8 = { .mantissa_bits = 2, .bias = 16, .largest = 57344.0f };
+static const struct float8_format float8_fp8 = { .mantissa_bits = 3, .bias = 8, .least = 0x1p-10f, .largest = 240.0f };
+static const struct float8_format float8_bf8 = { .mantissa_bits = 2, .bias = 16, .least = 0x1p-17f, .largest = 57344.0f };
 
 #define FLOAT8_NAN 0x80
 
 static inline float float8_decode(const struct float8_format *format, uint8_t byte)
 {
+	uint32_t exponent = (byte & 0x7fu) >> format->mantissa_bits, mantissa = byte & ((1u << format->mantissa_bits) - 1);
+	float magnitude = (float)mantissa * format->least;
 	if (byte == FLOAT8_NAN)
 		return NAN;
-	int exponent = (byte & 0x7f) >> format->mantissa_bits;
-	int mantissa = byte & ((1 << format->mantissa_bits) - 1);
-	if (exponent > 0)
-		mantissa |= 1 << format->mantissa_bits;
-	else
-		exponent = 1;
-	float magnitude = ldexpf((float)mantissa, exponent - format->bias - format->mantissa_bits);
+	if (exponent > 0) {
+		uint32_t word = (exponent + 127 - (uint32_t)format->bias) << 23 | mantissa << (23 - format->mantissa_bits);
+		memcpy(&magnitude, &word, sizeof(word));
+	}
 	return byte & 0x80 ? -magnitude : magnitude;
 }
 
