@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/command.h"
+#include "tools/emulator/run.h"
 
 static const char help[] =
 	"tensilefs mount [-f] [-o OPTIONS] LOGIC MOUNTPOINT  show the kernel library of a logic folder as files, made when they are read\n"
@@ -10,6 +11,7 @@ static const char help[] =
 	"tensilefs asm LOGIC NAME                            a kernel, or all of a code object, as assembly\n"
 	"tensilefs coverage LOGIC [--json]                   how many solutions are generated, and why not the others\n"
 	"tensilefs verify LOGIC [FILE...]                    run kernels in the emulator against a reference\n"
+	"tensilefs run FILE [KERNEL [ARGUMENT...]]           run one kernel of any code object on the CPU, or list its kernels\n"
 	"tensilefs cache stats|gc|check|clear                look after the cache\n"
 	"tensilefs caps [--arch A]                           what each target and the linker can do\n"
 	"\n"
@@ -47,6 +49,7 @@ static const struct {
 	{ "asm", command_asm },
 	{ "coverage", command_coverage },
 	{ "verify", command_verify },
+	{ "run", command_run },
 	{ "cache", command_cache },
 	{ "caps", command_caps },
 	{ "--version", command_version },
