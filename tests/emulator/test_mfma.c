@@ -19,6 +19,7 @@ struct shape {
 	const char *name;	/* kernel */
 	unsigned m, k, blocks;
 	enum type a, b;
+	unsigned cbsz, abid, blgp;
 };
 
 static const struct shape shapes[] = {
@@ -34,6 +35,10 @@ static const struct shape shapes[] = {
 	{ "f32_16x16x32_fp8_fp8", 16, 32, 1, FP8, FP8 }, { "f32_16x16x32_bf8_fp8", 16, 32, 1, BF8, FP8 },
 	{ "f32_16x16x32_fp8_bf8", 16, 32, 1, FP8, BF8 }, { "f32_32x32x16_bf8_bf8", 32, 16, 1, BF8, BF8 },
 	{ "f32_32x32x16_fp8_fp8", 32, 16, 1, FP8, FP8 },
+	{ "f32_32x32x1f32_1_1_0", 32, 1, 2, F32, F32, 1, 1, 0 }, { "f32_16x16x4f16_2_3_0", 16, 4, 4, F16, F16, 2, 3, 0 },
+	{ "f32_16x16x4f16_1_0_4", 16, 4, 4, F16, F16, 1, 0, 4 }, { "f32_4x4x4f16_3_5_1", 4, 4, 16, F16, F16, 3, 5, 1 },
+	{ "i32_4x4x4i8_4_9_3", 4, 4, 16, I8, I8, 4, 9, 3 }, { "f32_4x4x1f32_2_2_2", 4, 1, 16, F32, F32, 2, 2, 2 },
+	{ "i32_32x32x4i8_0_0_7", 32, 4, 2, I8, I8, 0, 0, 7 },
 };
 
 static size_t size_of(enum type type)
@@ -86,26 +91,57 @@ static void fill(const struct shape *shape, struct matrices *matrices)
 	}
 }
 
-static void multiply(const struct shape *shape, struct matrices *x)
-{
-	for (unsigned block = 0; block < shape->blocks; block++) {
-		for (unsigned i = 0; i < shape->m; i++) {
-			for (unsigned j = 0; j < shape->m; j++) {
-				double sum = x->c[block][i][j];
-				for (unsigned k = 0; k < shape->k; k++)
-					sum += x->a[block][i][k] * x->b[block][k][j];
-				x->d[block][i][j] = sum;
-			}
-		}
-	}
-}
-
 /* Where value k of row i (column i of B) lies: lane, and element in the lane's registers. */
 static void source_place(const struct shape *shape, unsigned block, unsigned i, unsigned k, unsigned *ret_lane, unsigned *ret_element)
 {
 	unsigned lanes_for_k = 64 / (shape->m * shape->blocks), in_lane = shape->k / lanes_for_k;
 	*ret_lane = k / in_lane * shape->m * shape->blocks + block * shape->m + i;
 	*ret_element = k % in_lane;
+}
+
+/* The lane whose B a lane multiplies with, by blgp (CDNA3 ISA, "Matrix arithmetic instructions", broadcast of B). */
+static unsigned taken_lane(unsigned blgp, unsigned lane)
+{
+	switch (blgp) {
+	case 0:
+		return lane;
+	case 1:
+		return lane % 32;
+	case 2:
+		return lane % 32 + 32;
+	case 3:
+		return (lane + 16) % 64;
+	default:
+		return (blgp - 4) * 16 + lane % 16;
+	}
+}
+
+/* D in double. cbsz makes groups of 2^cbsz blocks that all take A from the group's block number abid. */
+static void multiply(const struct shape *shape, struct matrices *x)
+{
+	static int by_lane[64][16];
+	unsigned lane, place;
+	for (unsigned block = 0; block < shape->blocks; block++) {
+		for (unsigned j = 0; j < shape->m; j++) {
+			for (unsigned k = 0; k < shape->k; k++) {
+				source_place(shape, block, j, k, &lane, &place);
+				by_lane[lane][place] = x->b[block][k][j];
+			}
+		}
+	}
+	for (unsigned block = 0; block < shape->blocks; block++) {
+		unsigned group = 1u << shape->cbsz, block_a = block / group * group + shape->abid;
+		for (unsigned i = 0; i < shape->m; i++) {
+			for (unsigned j = 0; j < shape->m; j++) {
+				double sum = x->c[block][i][j];
+				for (unsigned k = 0; k < shape->k; k++) {
+					source_place(shape, block, j, k, &lane, &place);
+					sum += x->a[block_a][i][k] * by_lane[taken_lane(shape->blgp, lane)][place];
+				}
+				x->d[block][i][j] = sum;
+			}
+		}
+	}
 }
 
 /* The register (of 32 or 64 bits) and lane of a result. */

@@ -20,6 +20,14 @@ typedef i32 i32_ __attribute__((ext_vector_type(32)));
 		out[t] = __builtin_amdgcn_mfma_##name(a[t], b[t], c[t], 0, 0, 0);                  \
 	}
 
+/* The same with cbsz, abid and blgp. */
+#define MFMA_SHARED(name, D, A, cbsz, abid, blgp)                                                  \
+	KERNEL name##_##cbsz##_##abid##_##blgp(GLOBAL D *out, const GLOBAL A *a, const GLOBAL A *b, const GLOBAL D *c) \
+	{                                                                                          \
+		u32 t = local_id();                                                                \
+		out[t] = __builtin_amdgcn_mfma_##name(a[t], b[t], c[t], cbsz, abid, blgp);         \
+	}
+
 MFMA(f32_16x16x16f16, f4, h4)
 MFMA(f32_32x32x8f16, f16_, h4)
 MFMA(f32_32x32x4f16, f32_, h4)
@@ -45,3 +53,10 @@ MFMA(f32_16x16x32_bf8_fp8, f4, i64)
 MFMA(f32_16x16x32_fp8_bf8, f4, i64)
 MFMA(f32_32x32x16_bf8_bf8, f16_, i64)
 MFMA(f32_32x32x16_fp8_fp8, f16_, i64)
+MFMA_SHARED(f32_32x32x1f32, f32_, f, 1, 1, 0)
+MFMA_SHARED(f32_16x16x4f16, f16_, h4, 2, 3, 0)
+MFMA_SHARED(f32_16x16x4f16, f16_, h4, 1, 0, 4)
+MFMA_SHARED(f32_4x4x4f16, f4, h4, 3, 5, 1)
+MFMA_SHARED(i32_4x4x4i8, i4, i32, 4, 9, 3)
+MFMA_SHARED(f32_4x4x1f32, f4, f, 2, 2, 2)
+MFMA_SHARED(i32_32x32x4i8, i32_, i32, 0, 0, 7)
