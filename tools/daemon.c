@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 
 static _Noreturn void wait_for_child(int ready)
 {
@@ -22,6 +23,7 @@ int daemon_begin(bool foreground, struct daemon *ret_daemon)
 	int ends[2];
 
 	ret_daemon->ready = -1;
+	signal(SIGPIPE, SIG_IGN);	/* whoever listened may be gone; that is not our end */
 	if (foreground)
 		return 0;
 	if (pipe2(ends, O_CLOEXEC) < 0)
