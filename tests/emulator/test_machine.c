@@ -22,7 +22,7 @@ struct setup {
 	uint64_t in_address, out_address;
 };
 
-static const char *const options[] = { "-O1", "-O2", "-O3" };
+static const char *const options[] = { "-O1", "-O2", "-O3", "-O2 -mllvm -amdgpu-kernarg-preload-count=8" };
 
 static uint32_t random_word(uint32_t *state)
 {

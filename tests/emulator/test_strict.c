@@ -224,9 +224,40 @@ static void test_flags(void **state)
 	}
 }
 
+/* Denormals as MODE says: a kernel descriptor without a word on it flushes those of f32 and keeps those of f16; s_setreg changes that. */
+static void test_denormals(void **state)
+{
+	static const char *const instructions[] = {
+		ARGUMENTS "v_mov_b32 v2, 3\n v_add_f32 v3, v2, v2\n global_store_dword v1, v3, s[6:7]",
+		ARGUMENTS "v_mov_b32 v2, 3\n v_add_f16 v3, v2, v2\n global_store_dword v1, v3, s[6:7]",
+		ARGUMENTS "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 2), 3\n v_mov_b32 v2, 3\n v_add_f32 v3, v2, v2\n global_store_dword v1, v3, s[6:7]",
+		ARGUMENTS "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 6, 2), 0\n v_mov_b32 v2, 3\n v_add_f16 v3, v2, v2\n global_store_dword v1, v3, s[6:7]",
+	};
+	static const uint32_t expected[] = { 0, 6, 6, 0 };
+	_cleanup_(emu_object_unref_p) struct emu_object *object = compile_kernels(instructions, ARRAY_SIZE(instructions));
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(instructions); i++) {
+		_cleanup_(emu_memory_free_p) struct emu_memory *memory = NULL;
+		uint32_t out[64];
+		uint64_t arguments[8] = { 0 };
+		struct error error = { .text = "" };
+		char name[16];
+		memset(out, 0xcc, sizeof(out));
+		assert_int_equal(emu_memory_new(&memory), 0);
+		assert_int_equal(emu_memory_add(memory, "out", sizeof(out), EMU_WRITE, out, &arguments[1]), 0);
+		snprintf(name, sizeof(name), "k%zu", i);
+		struct emu_launch launch = { .kernel = emu_object_find(object, name), .grid = { 1, 1, 1 }, .workgroup = { 64, 1, 1 },
+					     .kernarg = arguments, .kernarg_size = sizeof(arguments) };
+		assert_int_equal(emu_launch(memory, &launch, NULL, &error), 0);
+		assert_int_equal(out[63], expected[i]);
+	}
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_cases), cmocka_unit_test(test_launch), cmocka_unit_test(test_flags) };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_cases), cmocka_unit_test(test_launch), cmocka_unit_test(test_flags), cmocka_unit_test(test_denormals),
+	};
 	if (!compile_available())
 		return 77;
 	return cmocka_run_group_tests(tests, NULL, NULL);
