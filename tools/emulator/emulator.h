@@ -25,6 +25,9 @@
  *     - more instructions in one wave than max_instructions; an instruction that the tables or the emulator do not know
  * The message names kernel, workgroup, wave, address and text of the instruction, and the reason.
  *
+ * Not emulated, and said so when executed: sparse matrix instructions (v_smfmac), typed and formatted buffer access, swizzled buffers,
+ * scalar stores and atomics, global wave sync, rounding other than to nearest; MODE.FP16_OVFL acts on 8-bit conversions alone.
+ *
  * Facts: "AMD Instinct MI300 Instruction Set Architecture" (CDNA3); LLVM's "User Guide for AMDGPU Backend" for descriptors,
  * metadata and initial registers; LLVM's GCNHazardRecognizer for wait states. The summation order inside one MFMA is not public:
  * here products are exact and are added in f32 (f64, i32) in the order of k, so compare real data with bounds, integers exactly.
