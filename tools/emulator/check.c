@@ -160,7 +160,8 @@ static int wrong(struct wave *wave, const struct reg_use *use, unsigned reg, int
 /* A vector memory load may overwrite the register of another one that is under way: they return in order. */
 static bool returns_in_order(const struct op *op)
 {
-	return op->memory && op->memory->kind == MEMORY_LOAD && op->memory->segment != SEGMENT_FLAT && op->memory->segment != SEGMENT_LDS;
+	return op->memory && op->memory->kind == MEMORY_LOAD && op->memory->segment != SEGMENT_FLAT &&
+	       op->memory->segment != SEGMENT_LDS;
 }
 
 static int look_closer(struct wave *wave, const struct op *op, const struct reg_use *use, unsigned reg)
@@ -192,8 +193,8 @@ static int undefined_lanes(struct wave *wave, unsigned reg, uint64_t lanes)
 {
 	if (wave->group->launch->flags & EMU_ALLOW_UNDEFINED)
 		return 0;
-	return error_set(wave->error, -ENODATA, "reads lane %d of %s%u, which has never been written", __builtin_ctzll(lanes), reg < 256 ? "v" : "a",
-			 reg & 255);
+	return error_set(wave->error, -ENODATA, "reads lane %d of %s%u, which has never been written", __builtin_ctzll(lanes),
+			 reg < 256 ? "v" : "a", reg & 255);
 }
 
 static void scalar_name(char *name, size_t size, unsigned code)
@@ -213,7 +214,8 @@ static int check_scalar(struct wave *wave, const struct reg_use *use)
 	char name[32];
 	for (unsigned reg = use->first; reg < (unsigned)use->first + use->count; reg++) {
 		unsigned state = wave->s_state[reg];
-		if (state == SCALAR_DEFINED || (state == SCALAR_UNDEFINED && (use->write || wave->group->launch->flags & EMU_ALLOW_UNDEFINED)))
+		if (state == SCALAR_DEFINED ||
+		    (state == SCALAR_UNDEFINED && (use->write || wave->group->launch->flags & EMU_ALLOW_UNDEFINED)))
 			continue;
 		scalar_name(name, sizeof(name), reg);
 		if (state == SCALAR_PENDING)

@@ -11,8 +11,8 @@
 
 uint32_t scalar_operand32(const struct wave *wave, const struct op *op, unsigned operand)
 {
-	static const uint32_t floats[] = { 0x3f000000, 0xbf000000, 0x3f800000, 0xbf800000, 0x40000000, 0xc0000000, 0x40800000, 0xc0800000,
-					   0x3e22f983 };
+	static const uint32_t floats[] = {0x3f000000, 0xbf000000, 0x3f800000, 0xbf800000, 0x40000000,
+					  0xc0000000, 0x40800000, 0xc0800000, 0x3e22f983};
 	unsigned code = op->inst.operand[operand].code;
 	if (code < 128)
 		return wave->s[code];
@@ -81,8 +81,8 @@ static int run_beyond(struct wave *wave, const struct op *op)
 {
 	const struct kernel_entry *entry = (const struct kernel_entry *)wave->group->launch->kernel;
 	(void)op;
-	return error_set(wave->error, -EFAULT, "uses a register beyond the kernel's allocation (%u VGPRs, AccVGPRs from %u on)", entry->kernel.vgprs,
-			 entry->kernel.accum_offset);
+	return error_set(wave->error, -EFAULT, "uses a register beyond the kernel's allocation (%u VGPRs, AccVGPRs from %u on)",
+			 entry->kernel.vgprs, entry->kernel.accum_offset);
 }
 
 static int run_outside(struct wave *wave, const struct op *op)
@@ -198,8 +198,10 @@ static unit_fn find_unit(const struct emu_object *object, struct op *op)
 		op->memory = bindings->memory[code];
 		if (op->inst.flags & ISA_GDS)
 			return run_unsupported;
-		return op->memory || code == ISA_DS_SWIZZLE_B32 || code == ISA_DS_PERMUTE_B32 || code == ISA_DS_BPERMUTE_B32 || code == ISA_DS_NOP
-			       ? ds_run : run_unsupported;
+		return op->memory || code == ISA_DS_SWIZZLE_B32 || code == ISA_DS_PERMUTE_B32 || code == ISA_DS_BPERMUTE_B32 ||
+				       code == ISA_DS_NOP
+			       ? ds_run
+			       : run_unsupported;
 	}
 	return run_unsupported;
 }
@@ -237,7 +239,8 @@ static int decode_range(const struct emu_object *object, const struct emu_kernel
 		return -ENOMEM;
 	code->ranges = ranges;
 	struct code_range *range = &ranges[code->n_ranges++];
-	*range = (struct code_range){ .address = address, .n_dwords = n_dwords, .index = malloc((n_dwords + 1) * sizeof(*range->index)) };
+	*range = (struct code_range){
+		.address = address, .n_dwords = n_dwords, .index = malloc((n_dwords + 1) * sizeof(*range->index))};
 	if (!range->index)
 		return -ENOMEM;
 
@@ -326,7 +329,8 @@ int code_decode(const struct emu_object *object, const struct kernel_entry *entr
 	int r = code ? 0 : -ENOMEM;
 
 	if (r == 0)
-		r = decode_range(object, &entry->kernel, address, (end_of(object, address, entry->size) - address) / 4, code, &allocated);
+		r = decode_range(object, &entry->kernel, address, (end_of(object, address, entry->size) - address) / 4, code,
+				 &allocated);
 	for (size_t i = 0; r == 0 && i < object->n_functions; i++) {
 		const struct function *function = &object->functions[i];
 		r = decode_range(object, &entry->kernel, function->address, function->size / 4, code, &allocated);

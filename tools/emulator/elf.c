@@ -53,12 +53,14 @@ static int check_header(const struct file *file, Elf64_Ehdr *ret_header)
 	if (!header || memcmp(header, ELFMAG, SELFMAG) != 0)
 		return error_set(file->error, -ENOEXEC, "not an ELF file");
 	memcpy(ret_header, header, sizeof(*ret_header));
-	if (ret_header->e_ident[EI_CLASS] != ELFCLASS64 || ret_header->e_ident[EI_DATA] != ELFDATA2LSB || ret_header->e_machine != EM_AMDGPU_)
+	if (ret_header->e_ident[EI_CLASS] != ELFCLASS64 || ret_header->e_ident[EI_DATA] != ELFDATA2LSB ||
+	    ret_header->e_machine != EM_AMDGPU_)
 		return error_set(file->error, -ENOEXEC, "not an ELF file for AMDGPU");
 	if (ret_header->e_type != ET_DYN)
 		return error_set(file->error, -ENOEXEC, "not a linked code object (ELF type %u)", ret_header->e_type);
 	if ((ret_header->e_flags & EF_AMDGPU_MACH_MASK) != EF_AMDGPU_MACH_GFX942)
-		return error_set(file->error, -ENOTSUP, "code object for another processor (e_flags 0x%x), only gfx942 is emulated", ret_header->e_flags);
+		return error_set(file->error, -ENOTSUP, "code object for another processor (e_flags 0x%x), only gfx942 is emulated",
+				 ret_header->e_flags);
 	return 0;
 }
 
@@ -219,7 +221,8 @@ static int find_symbols(const struct file *file, const Elf64_Ehdr *header, Elf64
 	if (ret_symbols->sh_link >= header->e_shnum ||
 	    table_entry(file, header->e_shoff, header->e_shentsize, ret_symbols->sh_link, sizeof(*ret_strings), ret_strings) < 0)
 		return damaged(file, "a symbol table without names");
-	if (!in_file(file, ret_symbols->sh_offset, ret_symbols->sh_size) || !in_file(file, ret_strings->sh_offset, ret_strings->sh_size))
+	if (!in_file(file, ret_symbols->sh_offset, ret_symbols->sh_size) ||
+	    !in_file(file, ret_strings->sh_offset, ret_strings->sh_size))
 		return damaged(file, "a symbol table outside the file");
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Flat, global and scratch instructions. Source: CDNA3 ISA, "Flat memory instructions"; LLVM "User Guide for AMDGPU Backend", "Address
- * spaces" (scratch of gfx942 is architected: a lane's own bytes from 0 on).
+ * Flat, global and scratch instructions. Source: CDNA3 ISA, "Flat memory instructions"; LLVM "User Guide for AMDGPU Backend",
+ * "Address spaces" (scratch of gfx942 is architected: a lane's own bytes from 0 on).
  *
  * A flat instruction counts in vmcnt and lgkmcnt, and its loads return in any order.
  */
@@ -21,8 +21,8 @@ static uint8_t *scratch_place(struct wave *wave, uint64_t address, unsigned size
 {
 	const struct group *group = wave->group;
 	if (address > group->private_bytes || size > group->private_bytes - address) {
-		error_set(wave->error, -EFAULT, "lane %u: %u bytes of scratch at %llu, but a lane has %u", lane, size, (unsigned long long)address,
-			  group->private_bytes);
+		error_set(wave->error, -EFAULT, "lane %u: %u bytes of scratch at %llu, but a lane has %u", lane, size,
+			  (unsigned long long)address, group->private_bytes);
 		return NULL;
 	}
 	return group->private_memory + ((size_t)wave->index * WAVE + lane) * group->private_bytes + address;
@@ -194,14 +194,16 @@ static unsigned vgpr_or_none(const struct isa_operand *operand)
 	return operand->code == ISA_NONE ? (unsigned)ISA_NONE : operand->code - (unsigned)ISA_VGPR0;
 }
 
-/* Operands as printed: loads vdst, vaddr, saddr; stores vaddr, vdata, saddr; atomics (vdst), vaddr, vdata, saddr; flat has no saddr. */
+/* Operands as printed: loads vdst, vaddr, saddr; stores vaddr, vdata, saddr; atomics (vdst), vaddr, vdata, saddr; flat has no
+ * saddr. */
 int flat_run(struct wave *wave, const struct op *op)
 {
 	const struct memory_row *row = op->memory;
 	const struct isa_operand *operands = op->inst.operand;
 	bool leading = (row->kind == MEMORY_LOAD && !row->to_lds) || (row->kind == MEMORY_ATOMIC && op->inst.flags & ISA_SC0);
 	unsigned at = leading ? 1 : 0, last = op->inst.n_operands - 1u;
-	struct flat_access access = { .row = row, .offset = op->inst.offset, .address = vgpr_or_none(&operands[at]), .saddr = ISA_NONE };
+	struct flat_access access = {
+		.row = row, .offset = op->inst.offset, .address = vgpr_or_none(&operands[at]), .saddr = ISA_NONE};
 
 	wave->stats.flat++;
 	if (row->segment != SEGMENT_FLAT)

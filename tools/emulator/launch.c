@@ -12,9 +12,14 @@
 #define MAX_THREADS 64u
 #define PACKET_SIZE 64		/* the dispatch packet of HSA */
 
-enum {				/* kernel_code_properties: user SGPRs in this order */
-	PROPERTY_PRIVATE_BUFFER = 1, PROPERTY_DISPATCH_PTR = 2, PROPERTY_QUEUE_PTR = 4, PROPERTY_KERNARG_PTR = 8, PROPERTY_DISPATCH_ID = 16,
-	PROPERTY_FLAT_SCRATCH = 32, PROPERTY_PRIVATE_SIZE = 64,
+enum { /* kernel_code_properties: user SGPRs in this order */
+       PROPERTY_PRIVATE_BUFFER = 1,
+       PROPERTY_DISPATCH_PTR = 2,
+       PROPERTY_QUEUE_PTR = 4,
+       PROPERTY_KERNARG_PTR = 8,
+       PROPERTY_DISPATCH_ID = 16,
+       PROPERTY_FLAT_SCRATCH = 32,
+       PROPERTY_PRIVATE_SIZE = 64,
 };
 
 /* One launch, shared by its threads. */
@@ -44,8 +49,9 @@ static int place_error(const struct wave *wave, const struct op *op, int code, c
 	char text[256] = "?";
 	if (op->info)
 		isa_print(isa_find("gfx942"), &op->inst, text, sizeof(text));
-	return error_set(error, code, "kernel '%s', workgroup (%u, %u, %u), wave %u, 0x%" PRIx64 " '%s': %s", group->launch->kernel->name,
-			 group->id[0], group->id[1], group->id[2], wave->index, op->address, text, error_text(reason, code));
+	return error_set(error, code, "kernel '%s', workgroup (%u, %u, %u), wave %u, 0x%" PRIx64 " '%s': %s",
+			 group->launch->kernel->name, group->id[0], group->id[1], group->id[2], wave->index, op->address, text,
+			 error_text(reason, code));
 }
 
 /* ---- waves ------------------------------------------------------------------------------------------------------------ */
@@ -62,7 +68,8 @@ static int index_operands(struct wave *wave, const struct op *op, struct op *ret
 		if (operand->code < ISA_VGPR0 || operand->code >= ISA_AGPR0 || !(which >> bit & 1))
 			continue;
 		if (operand->code - ISA_VGPR0 + index + operand->width > MIN(wave->group->launch->kernel->accum_offset, 256u))
-			return error_set(wave->error, -EFAULT, "indexed register v%u is beyond the allocation", operand->code - ISA_VGPR0 + index);
+			return error_set(wave->error, -EFAULT, "indexed register v%u is beyond the allocation",
+					 operand->code - ISA_VGPR0 + index);
 		operand->code = (uint16_t)(operand->code + index);
 	}
 	for (unsigned i = 0; i < ret_op->n_vector; i++)
@@ -404,14 +411,15 @@ static int check_launch(const struct emu_launch *launch, struct error *error)
 	uint64_t size = (uint64_t)launch->workgroup[0] * launch->workgroup[1] * launch->workgroup[2];
 	for (unsigned i = 0; i < 3; i++) {
 		if (launch->workgroup[i] == 0 || launch->workgroup[i] > 1024)
-			return error_set(error, -EINVAL, "kernel '%s': workgroup size %u is not in 1 .. 1024", kernel->name, launch->workgroup[i]);
+			return error_set(error, -EINVAL, "kernel '%s': workgroup size %u is not in 1 .. 1024", kernel->name,
+					 launch->workgroup[i]);
 	}
 	if (size > 1024 || (kernel->max_workgroup && size > kernel->max_workgroup))
-		return error_set(error, -EINVAL, "kernel '%s': %" PRIu64 " work-items in a workgroup, at most %u are allowed", kernel->name, size,
-				 kernel->max_workgroup ? kernel->max_workgroup : 1024);
+		return error_set(error, -EINVAL, "kernel '%s': %" PRIu64 " work-items in a workgroup, at most %u are allowed",
+				 kernel->name, size, kernel->max_workgroup ? kernel->max_workgroup : 1024);
 	if ((uint64_t)kernel->lds_bytes + launch->dynamic_lds > MAX_LDS)
-		return error_set(error, -EINVAL, "kernel '%s': %u bytes of LDS and %u dynamic ones are more than %u", kernel->name, kernel->lds_bytes,
-				 launch->dynamic_lds, MAX_LDS);
+		return error_set(error, -EINVAL, "kernel '%s': %u bytes of LDS and %u dynamic ones are more than %u", kernel->name,
+				 kernel->lds_bytes, launch->dynamic_lds, MAX_LDS);
 	if (launch->kernarg_size > 1u << 20 || (launch->kernarg_size > 0 && !launch->kernarg))
 		return error_set(error, -EINVAL, "kernel '%s': impossible kernel arguments", kernel->name);
 	if (kernel->pgm_rsrc1 >> 12 & 15)
@@ -472,8 +480,13 @@ int emu_launch(struct emu_memory *memory, const struct emu_launch *launch, struc
 	_cleanup_free_ uint8_t *kernarg = calloc(1, kernarg_size + ((size_t)kernel->preload_offset + kernel->preload_dwords) * 4);
 	uint8_t packet[PACKET_SIZE];
 	struct run run = {
-		.launch = launch, .memory = memory, .kernarg = kernarg, .kernarg_address = KERNARG_ADDRESS, .packet_address = PACKET_ADDRESS,
-		.limit = launch->max_instructions ? launch->max_instructions : DEFAULT_LIMIT, .lds_bytes = kernel->lds_bytes + launch->dynamic_lds,
+		.launch = launch,
+		.memory = memory,
+		.kernarg = kernarg,
+		.kernarg_address = KERNARG_ADDRESS,
+		.packet_address = PACKET_ADDRESS,
+		.limit = launch->max_instructions ? launch->max_instructions : DEFAULT_LIMIT,
+		.lds_bytes = kernel->lds_bytes + launch->dynamic_lds,
 		.n_waves = (launch->workgroup[0] * launch->workgroup[1] * launch->workgroup[2] + WAVE - 1) / WAVE,
 		.n_workgroups = (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2],
 	};

@@ -2,9 +2,9 @@
 /*
  * LDS: its bytes with their definedness, and the ds_ instructions.
  *
- * lds_writer holds for each dword which wave wrote it last and in which of its LDS operations, so that a read by another wave can tell
- * whether the writer has waited: (wave + 1) << 27 | sequence, 0 for nobody. A byte that a load to LDS is going to write is undefined
- * until that load has been waited for.
+ * lds_writer holds for each dword which wave wrote it last and in which of its LDS operations, so that a read by another wave can
+ * tell whether the writer has waited: (wave + 1) << 27 | sequence, 0 for nobody. A byte that a load to LDS is going to write is
+ * undefined until that load has been waited for.
  */
 #include "tools/emulator/internal.h"
 
@@ -19,7 +19,8 @@ static int bounds(struct wave *wave, uint32_t address, size_t size, unsigned lan
 	uint32_t bytes = wave->group->lds_bytes;
 	if (address <= bytes && size <= bytes - address)
 		return 0;
-	return error_set(wave->error, -EFAULT, "lane %u: %zu bytes of LDS at %u, but the workgroup has %u", lane, size, address, bytes);
+	return error_set(wave->error, -EFAULT, "lane %u: %zu bytes of LDS at %u, but the workgroup has %u", lane, size, address,
+			 bytes);
 }
 
 static int undefined(struct wave *wave, uint32_t address, size_t size, unsigned lane)
@@ -27,8 +28,9 @@ static int undefined(struct wave *wave, uint32_t address, size_t size, unsigned 
 	const struct group *group = wave->group;
 	for (size_t i = 0; i < size; i++) {
 		if (!group->lds_defined[address + i])
-			return error_set(wave->error, -ENODATA, "lane %u: LDS byte %zu has not been written, or its load has not been waited for",
-					 lane, address + i);
+			return error_set(wave->error, -ENODATA,
+					 "lane %u: LDS byte %zu has not been written, or its load has not been waited for", lane,
+					 address + i);
 	}
 	return 0;
 }
@@ -41,8 +43,9 @@ static int unwaited(struct wave *wave, uint32_t address, size_t size, unsigned l
 		if (!writer || writer - 1 == wave->index)
 			continue;
 		if ((group->waves[writer - 1].lgkm.done & SEQUENCE_MASK) < (group->lds_writer[dword] & SEQUENCE_MASK))
-			return error_set(wave->error, -EPROTO, "lane %u: LDS dword at %zu was written by wave %u, which has not waited for that",
-					 lane, dword * 4, writer - 1);
+			return error_set(wave->error, -EPROTO,
+					 "lane %u: LDS dword at %zu was written by wave %u, which has not waited for that", lane,
+					 dword * 4, writer - 1);
 	}
 	return 0;
 }
@@ -65,10 +68,12 @@ static int race(struct wave *wave, uint32_t address, size_t size, bool write, un
 	const struct group *group = wave->group;
 	const uint8_t *written = group->lds_written + address, *read = group->lds_read + address;
 	if (!is_own(wave, written, size))
-		return error_set(wave->error, -EPROTO, "lane %u: LDS race: another wave has written to the %zu bytes at %u, and no barrier came between",
+		return error_set(wave->error, -EPROTO,
+				 "lane %u: LDS race: another wave has written to the %zu bytes at %u, and no barrier came between",
 				 lane, size, address);
 	if (write && !is_own(wave, read, size))
-		return error_set(wave->error, -EPROTO, "lane %u: LDS race: another wave has read from the %zu bytes at %u, and no barrier came between",
+		return error_set(wave->error, -EPROTO,
+				 "lane %u: LDS race: another wave has read from the %zu bytes at %u, and no barrier came between",
 				 lane, size, address);
 	return 0;
 }
@@ -239,11 +244,13 @@ static int modify_elements(struct wave *wave, const struct op *op)
 		uint32_t address = element_address(wave, op, addr, lane, 0);
 		uint64_t old = 0, new;
 		if (address % row->bytes)
-			return error_set(wave->error, -EFAULT, "lane %u: LDS address %u of an atomic is not aligned to %u", lane, address, row->bytes);
+			return error_set(wave->error, -EFAULT, "lane %u: LDS address %u of an atomic is not aligned to %u", lane,
+					 address, row->bytes);
 		int r = read_defined(wave, address, &old, row->bytes, lane);
 		if (r < 0)
 			return r;
-		new = atomic_result(row, old, vector_value(wave, second, lane, row->bytes), vector_value(wave, data, lane, row->bytes));
+		new = atomic_result(row, old, vector_value(wave, second, lane, row->bytes),
+				    vector_value(wave, data, lane, row->bytes));
 		put(wave, address, &new, row->bytes);
 		if (returns)
 			memory_load_lane(wave, row, op->inst.operand[0].code - (unsigned)ISA_VGPR0, lane, (const uint8_t *)&old);

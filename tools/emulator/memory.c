@@ -141,13 +141,18 @@ static uint8_t *outside(struct wave *wave, uint64_t address, size_t size, bool w
 	uint64_t past = before ? address + size - (before->address + before->size) : UINT64_MAX;
 
 	if (before && (!after || past < after->address - address))
-		error_set(wave->error, -EFAULT, "lane %u: %s of %zu bytes at 0x%" PRIx64 " ends %" PRIu64 " bytes after '%s' (%zu bytes at 0x%" PRIx64 ")",
+		error_set(wave->error, -EFAULT,
+			  "lane %u: %s of %zu bytes at 0x%" PRIx64 " ends %" PRIu64 " bytes after '%s' (%zu bytes at 0x%" PRIx64
+			  ")",
 			  lane, what, size, address, past, before->name, before->size, before->address);
 	else if (after)
-		error_set(wave->error, -EFAULT, "lane %u: %s of %zu bytes at 0x%" PRIx64 " begins %" PRIu64 " bytes before '%s' (%zu bytes at 0x%" PRIx64 ")",
+		error_set(wave->error, -EFAULT,
+			  "lane %u: %s of %zu bytes at 0x%" PRIx64 " begins %" PRIu64 " bytes before '%s' (%zu bytes at 0x%" PRIx64
+			  ")",
 			  lane, what, size, address, after->address - address, after->name, after->size, after->address);
 	else
-		error_set(wave->error, -EFAULT, "lane %u: %s of %zu bytes at 0x%" PRIx64 ", and there is no memory at all", lane, what, size, address);
+		error_set(wave->error, -EFAULT, "lane %u: %s of %zu bytes at 0x%" PRIx64 ", and there is no memory at all", lane,
+			  what, size, address);
 	return NULL;
 }
 

@@ -17,9 +17,10 @@ enum { STATUS_FAILED = 1, STATUS_USAGE = 2 };
 
 enum type { I8, U8, I16, U16, I32, U32, I64, U64, F16, BF16, F32, F64, N_TYPES };
 
-static const struct { const char *name; unsigned size; } types[N_TYPES] = {
-	[I8] = { "i8", 1 }, [U8] = { "u8", 1 }, [I16] = { "i16", 2 }, [U16] = { "u16", 2 }, [I32] = { "i32", 4 }, [U32] = { "u32", 4 },
-	[I64] = { "i64", 8 }, [U64] = { "u64", 8 }, [F16] = { "f16", 2 }, [BF16] = { "bf16", 2 }, [F32] = { "f32", 4 }, [F64] = { "f64", 8 },
+static const struct { const char *name; unsigned size;
+} types[N_TYPES] = {
+	[I8] = {"i8", 1},   [U8] = {"u8", 1},   [I16] = {"i16", 2}, [U16] = {"u16", 2},   [I32] = {"i32", 4}, [U32] = {"u32", 4},
+	[I64] = {"i64", 8}, [U64] = {"u64", 8}, [F16] = {"f16", 2}, [BF16] = {"bf16", 2}, [F32] = {"f32", 4}, [F64] = {"f64", 8},
 };
 
 struct memory_argument {
@@ -127,7 +128,11 @@ static int parse_value(enum type type, const char *text, uint8_t ret_bytes[8])
 	uint16_t bfloat = to_bf16(single);
 	if (end == text || *end)
 		return -EINVAL;
-	memcpy(ret_bytes, type == F64 ? (void *)&value : type == F32 ? (void *)&single : type == F16 ? (void *)&half : (void *)&bfloat,
+	memcpy(ret_bytes,
+	       type == F64   ? (void *)&value
+	       : type == F32 ? (void *)&single
+	       : type == F16 ? (void *)&half
+			     : (void *)&bfloat,
 	       types[type].size);
 	return 0;
 }
@@ -450,10 +455,11 @@ static int put_results(struct job *job)
 
 static void print_stats(const struct emu_stats *stats)
 {
-	printf("workgroups %" PRIu64 ", waves %" PRIu64 ", instructions %" PRIu64 ": vector %" PRIu64 ", matrix %" PRIu64 ", scalar %" PRIu64
-	       ", scalar memory %" PRIu64 ", buffer %" PRIu64 ", flat %" PRIu64 ", LDS %" PRIu64 "; waits %" PRIu64 ", barriers %" PRIu64 "\n",
-	       stats->workgroups, stats->waves, stats->instructions, stats->valu, stats->mfma, stats->salu, stats->smem, stats->vmem, stats->flat,
-	       stats->lds, stats->waits, stats->barriers);
+	printf("workgroups %" PRIu64 ", waves %" PRIu64 ", instructions %" PRIu64 ": vector %" PRIu64 ", matrix %" PRIu64
+	       ", scalar %" PRIu64 ", scalar memory %" PRIu64 ", buffer %" PRIu64 ", flat %" PRIu64 ", LDS %" PRIu64
+	       "; waits %" PRIu64 ", barriers %" PRIu64 "\n",
+	       stats->workgroups, stats->waves, stats->instructions, stats->valu, stats->mfma, stats->salu, stats->smem,
+	       stats->vmem, stats->flat, stats->lds, stats->waits, stats->barriers);
 }
 
 static void list_kernels(const struct emu_object *object)
@@ -461,8 +467,8 @@ static void list_kernels(const struct emu_object *object)
 	for (size_t i = 0; i < emu_object_n_kernels(object); i++) {
 		const struct emu_kernel *kernel = emu_object_kernel(object, i);
 		unsigned vgprs = MIN(kernel->vgprs, kernel->accum_offset);
-		printf("%s: %u bytes of arguments, %u of LDS, %u of scratch, %u VGPRs, %u AccVGPRs", kernel->name, kernel->kernarg_bytes,
-		       kernel->lds_bytes, kernel->private_bytes, vgprs, kernel->vgprs - vgprs);
+		printf("%s: %u bytes of arguments, %u of LDS, %u of scratch, %u VGPRs, %u AccVGPRs", kernel->name,
+		       kernel->kernarg_bytes, kernel->lds_bytes, kernel->private_bytes, vgprs, kernel->vgprs - vgprs);
 		if (kernel->max_workgroup)
 			printf(", up to %u work-items", kernel->max_workgroup);
 		printf("\n");
@@ -498,7 +504,8 @@ int command_run(int argc, char **argv)
 {
 	_cleanup_(job_release) struct job job = { .launch = { .grid = { 1, 1, 1 }, .workgroup = { 64, 1, 1 } } };
 	if (parse_options(argc, argv, &job) < 0 || optind == argc) {
-		fprintf(stderr, "usage: tensilefs run FILE [KERNEL [--grid X,Y,Z] [--block X,Y,Z] [--stats] [i32:N | f32:X | buf:SIZE[:WHAT...] ...]]\n");
+		fprintf(stderr, "usage: tensilefs run FILE [KERNEL [--grid X,Y,Z] [--block X,Y,Z] [--stats] [i32:N | f32:X | "
+				"buf:SIZE[:WHAT...] ...]]\n");
 		return STATUS_USAGE;
 	}
 	int r = open_object(argv[optind], &job);
