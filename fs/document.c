@@ -210,7 +210,7 @@ static void answer(struct waiter *waiter, struct outcome *outcome)
 		reply_attributes(fs, waiter->node, waiter->request);
 	} else {
 		waiter->info.direct_io = waiter->what == WAIT_OPEN;
-		reply_handle(fs, waiter->request, &waiter->info, TAKE(outcome->handle), waiter->what == WAIT_OPENDIR);
+		reply_handle(fs, waiter->request, &waiter->info, TAKE(outcome->handle));
 	}
 }
 
@@ -225,7 +225,7 @@ static void run(void *userdata, bool cancelled)
 		answer(waiter, &outcome);
 	if (outcome.node)
 		node_forget(waiter->fs, outcome.node, 1);
-	handle_free(waiter->fs, outcome.handle);
+	handle_free(outcome.handle);
 	waiter_free(waiter);
 }
 

@@ -76,6 +76,7 @@ struct handle {
 	struct document *document;	/* or */
 	char **names;			/* of the kernels in a NODE_ASM_FILE */
 	size_t n_names;
+	struct handle *previous, *next;	/* in fs->handles; protected by fs->lock */
 };
 
 struct stream {				/* a sequential reader, as ahead.c sees it */
@@ -102,6 +103,7 @@ struct fs {
 	struct node root;
 	struct node *buckets[NODE_BUCKETS];
 	uint64_t n_nodes, n_handles;
+	struct handle *handles;		/* open ones: the kernel releases some only after the mount has ended */
 	struct waiter *waiters[256];	/* by request */
 	uint64_t n_waiters, n_watched, next_serial, n_interrupted;
 	pthread_cond_t watch;		/* somebody is to be watched, or `ending` */
@@ -185,7 +187,8 @@ void *watch_interrupted(void *fs);		/* the body of a thread */
 /* ---- operations.c ---- */
 
 extern const struct fuse_lowlevel_ops fs_operations;
-void handle_free(struct fs *fs, struct handle *handle);
+void handle_free(struct handle *handle);		/* one that is not open; accepts NULL */
+void handle_close(struct fs *fs, struct handle *handle);
 
 /* ---- document.c ---- */
 
@@ -197,7 +200,7 @@ struct document *document_unref(struct document *document);	/* accepts NULL, ret
 /* Answers what an operation that ended well has to say. */
 void reply_attributes(struct fs *fs, struct node *node, fuse_req_t request);
 void reply_entry(struct fs *fs, struct node *node, fuse_req_t request);
-void reply_handle(struct fs *fs, fuse_req_t request, struct fuse_file_info *info, struct handle *handle, bool folder);
+void reply_handle(struct fs *fs, fuse_req_t request, struct fuse_file_info *info, struct handle *handle);
 
 /* ---- xattr.c ---- */
 

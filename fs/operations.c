@@ -10,7 +10,7 @@ static struct fs *fs_of(fuse_req_t request)
 	return fuse_req_userdata(request);
 }
 
-void handle_free(struct fs *fs, struct handle *handle)
+void handle_free(struct handle *handle)
 {
 	if (!handle)
 		return;
@@ -20,6 +20,28 @@ void handle_free(struct fs *fs, struct handle *handle)
 		free(handle->names[i]);
 	free(handle->names);
 	free(handle);
+}
+
+static void handle_open(struct fs *fs, struct handle *handle)
+{
+	pthread_mutex_lock(&fs->lock);
+	handle->next = fs->handles;
+	if (handle->next)
+		handle->next->previous = handle;
+	fs->handles = handle;
+	fs->n_handles++;
+	pthread_mutex_unlock(&fs->lock);
+}
+
+void handle_close(struct fs *fs, struct handle *handle)
+{
+	pthread_mutex_lock(&fs->lock);
+	*(handle->previous ? &handle->previous->next : &fs->handles) = handle->next;
+	if (handle->next)
+		handle->next->previous = handle->previous;
+	fs->n_handles--;
+	pthread_mutex_unlock(&fs->lock);
+	handle_free(handle);
 }
 
 /* ---- answers ---------------------------------------------------------------------------------------------------------- */
@@ -55,18 +77,12 @@ void reply_attributes(struct fs *fs, struct node *node, fuse_req_t request)
 	fuse_reply_attr(request, &stat, timeout);
 }
 
-void reply_handle(struct fs *fs, fuse_req_t request, struct fuse_file_info *info, struct handle *handle, bool folder)
+void reply_handle(struct fs *fs, fuse_req_t request, struct fuse_file_info *info, struct handle *handle)
 {
 	info->fh = (uint64_t)(uintptr_t)handle;
-	pthread_mutex_lock(&fs->lock);
-	fs->n_handles++;
-	pthread_mutex_unlock(&fs->lock);
-	if (fuse_reply_open(request, info) == -ENOENT) {	/* the opener was interrupted: there will be no RELEASE */
-		pthread_mutex_lock(&fs->lock);
-		fs->n_handles--;
-		pthread_mutex_unlock(&fs->lock);
-		handle_free(fs, handle);
-	}
+	handle_open(fs, handle);
+	if (fuse_reply_open(request, info) == -ENOENT)	/* the opener was interrupted: there will be no RELEASE */
+		handle_close(fs, handle);
 }
 
 /* ---- artifacts -------------------------------------------------------------------------------------------------------- */
@@ -105,7 +121,7 @@ static void open_artifact(struct fs *fs, struct node *node, fuse_req_t request, 
 	}
 	handle->artifact = artifact_ref(artifact);
 	info->keep_cache = 1;		/* a node has one content for ever */
-	reply_handle(fs, request, info, handle, false);
+	reply_handle(fs, request, info, handle);
 }
 
 static void artifact_arrived(void *userdata, int status, struct artifact *artifact, const struct error *error)
@@ -247,12 +263,7 @@ static void op_read(fuse_req_t request, fuse_ino_t ino, size_t size, off_t offse
 
 static void op_release(fuse_req_t request, fuse_ino_t ino, struct fuse_file_info *info)
 {
-	struct fs *fs = fs_of(request);
-
-	pthread_mutex_lock(&fs->lock);
-	fs->n_handles--;
-	pthread_mutex_unlock(&fs->lock);
-	handle_free(fs, (struct handle *)(uintptr_t)info->fh);
+	handle_close(fs_of(request), (struct handle *)(uintptr_t)info->fh);
 	fuse_reply_err(request, 0);
 }
 
@@ -269,7 +280,7 @@ static void op_opendir(fuse_req_t request, fuse_ino_t ino, struct fuse_file_info
 	}
 	struct handle *handle = calloc(1, sizeof(*handle));
 	if (handle)
-		reply_handle(fs, request, info, handle, true);
+		reply_handle(fs, request, info, handle);
 	else
 		fuse_reply_err(request, ENOMEM);
 }

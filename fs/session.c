@@ -88,6 +88,8 @@ struct fs *fs_unref(struct fs *fs)
 			fuse_session_unmount(fs->session);
 		fuse_session_destroy(fs->session);
 	}
+	while (fs->handles)
+		handle_close(fs, fs->handles);
 	free_nodes(fs);
 	pthread_cond_destroy(&fs->watch);
 	pthread_mutex_destroy(&fs->ahead_lock);
