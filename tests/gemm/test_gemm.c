@@ -36,7 +36,9 @@ static const struct family families[] = {
 
 /* Values that take turns. The lengths have no common factor where it matters little, so that the values meet in many combinations. */
 static const int wave_groups[][2] = { { 2, 2 }, { 1, 4 }, { 4, 1 }, { 1, 1 }, { 2, 1 }, { 1, 2 } };
-static const int wave_tiles[][2] = { { 1, 1 }, { 2, 2 }, { 4, 2 }, { 3, 1 }, { 1, 5 }, { 2, 3 }, { 4, 4 }, { 7, 2 }, { 2, 8 }, { 6, 1 }, { 8, 1 } };
+static const int wave_tiles[][2] = {
+	{ 1, 1 }, { 2, 2 }, { 4, 2 }, { 3, 1 }, { 1, 5 }, { 2, 3 }, { 4, 4 }, { 7, 2 }, { 2, 8 }, { 6, 1 }, { 8, 1 },
+};
 static const int depths[] = { 32, 64, 16, 128, 32, 64, 256 };
 static const int vectors[][2] = { { 1, 1 }, { 2, 1 }, { 4, 1 }, { 1, 2 }, { 2, 2 }, { 8, 4 }, { 1, 1 } };
 static const int read_widths[][2] = { { 8, 8 }, { 4, 8 }, { 16, 4 }, { 2, 1 }, { 1, 8 }, { 8, 2 }, { 4, 4 } };
@@ -98,6 +100,7 @@ static struct gemm_params turn_params(const struct family *family, unsigned tran
 	params.assert_free_multiple[0] = turn % 11 == 7 ? 8 : 1;
 	params.assert_summation_multiple = turn % 13 == 5 ? 8 : 1;
 	params.problem.user_args = turn % 6 != 0;
+	params.problem.strided_batched = turn % 8 != 3;
 	complete_params(&params);
 	return params;
 }

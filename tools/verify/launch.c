@@ -30,13 +30,13 @@ static uint64_t argument_value(const struct problem *problem, enum gemm_argument
 	case GEMM_ARG_SIZE_K:
 		return shape->k;
 	case GEMM_ARG_D:
-		return t[PROBLEM_D].address;
+		return t[PROBLEM_D].argument;
 	case GEMM_ARG_C:
-		return t[PROBLEM_C].address;
+		return t[PROBLEM_C].argument;
 	case GEMM_ARG_A:
-		return t[PROBLEM_A].address;
+		return t[PROBLEM_A].argument;
 	case GEMM_ARG_B:
-		return t[PROBLEM_B].address;
+		return t[PROBLEM_B].argument;
 	case GEMM_ARG_STRIDE_D1:
 		return t[PROBLEM_D].stride1;
 	case GEMM_ARG_STRIDE_D2:
@@ -58,13 +58,13 @@ static uint64_t argument_value(const struct problem *problem, enum gemm_argument
 	case GEMM_ARG_BETA:
 		return f32_bits(shape->beta);
 	case GEMM_ARG_SCALE_A:
-		return t[PROBLEM_SCALE_A].address;
+		return t[PROBLEM_SCALE_A].argument;
 	case GEMM_ARG_SCALE_B:
-		return t[PROBLEM_SCALE_B].address;
+		return t[PROBLEM_SCALE_B].argument;
 	case GEMM_ARG_SCALE_ALPHA_VEC:
-		return t[PROBLEM_SCALE_ALPHA_VEC].address;
+		return t[PROBLEM_SCALE_ALPHA_VEC].argument;
 	case GEMM_ARG_BIAS:
-		return t[PROBLEM_BIAS].address;
+		return t[PROBLEM_BIAS].argument;
 	case GEMM_ARG_BIAS_TYPE:
 		return t[PROBLEM_BIAS].type;
 	case GEMM_ARG_BIAS_STRIDE:

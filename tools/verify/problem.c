@@ -136,6 +136,23 @@ static int add_regions(const struct problem *problem, enum problem_tensor which,
 	return emu_memory_add_at(memory, name, tensor->address, tensor->size, access, tensor->data);
 }
 
+/* A problem that is not strided batched passes A, B, C, D and bias as arrays of pointers. */
+static int make_argument(const struct problem *problem, enum problem_tensor which, struct emu_memory *memory, struct tensor *tensor)
+{
+	size_t size = tensor->batch * sizeof(uint64_t);
+
+	tensor->argument = tensor->address;
+	if (problem->config->params.problem.strided_batched || which > PROBLEM_BIAS || !tensor->address)
+		return 0;
+	int r = emu_memory_add(memory, "pointers", size, EMU_READ, NULL, &tensor->argument);
+	if (r < 0)
+		return r;
+	uint64_t *pointers = emu_memory_host(memory, tensor->argument, size);
+	for (uint32_t b = 0; b < tensor->batch; b++)
+		pointers[b] = tensor->address + (uint64_t)b * tensor->stride2 * gemm_type_bytes(tensor->type);
+	return 0;
+}
+
 int problem_init(struct problem *ret_problem, const struct gemm_config *config, const struct problem_shape *shape, struct random *random,
 		 struct emu_memory *memory, unsigned index, struct error *error)
 {
@@ -159,6 +176,11 @@ int problem_init(struct problem *ret_problem, const struct gemm_config *config, 
 		ret_problem->c_before = malloc(MAX(ret_problem->tensor[PROBLEM_D].size, (size_t)1));
 		if (!ret_problem->c_before)
 			return -ENOMEM;
+	}
+	for (enum problem_tensor i = 0; i < PROBLEM_TENSORS; i++) {
+		int r = make_argument(ret_problem, i, memory, &ret_problem->tensor[i]);
+		if (r < 0)
+			return r;
 	}
 	fill_all(ret_problem, random);
 	return 0;

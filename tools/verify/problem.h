@@ -50,6 +50,7 @@ struct tensor {
 	size_t batch_size, size;		/* bytes of one batch, of `data` */
 	uint8_t *data;
 	uint64_t address;			/* on the device; 0 for a null pointer */
+	uint64_t argument;			/* what the kernel is passed: the address, or that of an array of addresses, one a batch */
 };
 
 struct problem {
