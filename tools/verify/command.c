@@ -284,7 +284,7 @@ static int run(struct verification *v, int argc, char **argv)
 		r = r < 0 ? r : one;
 	}
 	if (r == 0 && !v->files) {
-		complain("the logic has no code object for '%s'", v->options.arch);
+		complain("the logic has no code object for '%s'", v->options.arch ? v->options.arch : "any architecture");
 		r = -ENOENT;
 	}
 	printf("%zu of %zu kernels proven in %" PRIu64 " launches, %" PRIu64 " instructions; largest error %.2f of its bound\n",
