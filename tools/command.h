@@ -31,7 +31,7 @@ enum {
 	OPTION_ARCH = 1 << 0,		/* --arch A */
 	OPTION_JOBS = 1 << 1,		/* -j N, --jobs N */
 	OPTION_CACHE = 1 << 2,		/* --cache DIR, --no-cache, --cache-size BYTES */
-	OPTION_OUTPUT = 1 << 3,		/* --bundle, --names, --keep-all, --linker: what decides the bytes */
+	OPTION_OUTPUT = 1 << 3,		/* --bundle, --names, --keep-all, --custom-kernels, --linker: what decides the bytes */
 	OPTION_METADATA = 1 << 4,	/* --metadata-only */
 	OPTION_JSON = 1 << 5,		/* --json */
 	OPTION_MOUNT = 1 << 6,		/* -f, -o */
@@ -40,7 +40,7 @@ enum {
 struct options {
 	struct engine_options engine;
 	const char *arch;
-	bool no_cache, metadata_only, json, foreground;
+	bool no_cache, json, foreground;
 	struct buffer mount;		/* all -o, joined with commas and NUL-terminated; or empty */
 	char *default_cache;
 };

@@ -10,7 +10,8 @@
 #include <pthread.h>
 #include <sys/stat.h>
 
-#define USAGE "build LOGIC OUT [--arch A] [-j N] [--bundle plain|compressed|none] [--names stable|tensile] [--metadata-only] [--keep-all]"
+#define USAGE "build LOGIC OUT [--arch A] [-j N] [--bundle plain|compressed|none] [--names stable|tensile] [--metadata-only] [--keep-all] " \
+	      "[--custom-kernels DIR]"
 
 struct build {
 	struct engine *engine;
@@ -46,12 +47,12 @@ static int write_all(int fd, const uint8_t *data, size_t size)
 }
 
 /* Under another name first, then renamed: nobody finds half a file. */
-static int write_file(const char *path, const char *temporary, const struct artifact *artifact)
+static int write_file(const char *path, const char *temporary, const void *data, size_t size)
 {
 	int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
 	if (fd < 0)
 		return -errno;
-	int r = write_all(fd, artifact->data, artifact->size);
+	int r = write_all(fd, data, size);
 	if (close(fd) < 0 && r == 0)
 		r = -errno;
 	if (r == 0 && rename(temporary, path) < 0)
@@ -61,9 +62,8 @@ static int write_file(const char *path, const char *temporary, const struct arti
 	return r;
 }
 
-static int save(const struct build *build, const struct engine_file *file, const struct artifact *artifact, struct error *error)
+static int save(const struct build *build, const char *arch, const char *name, const void *data, size_t size, struct error *error)
 {
-	const char *arch = engine_file_arch(file), *name = engine_file_name(file);
 	_cleanup_free_ char *path = NULL, *temporary = NULL;
 
 	if (asprintf(&path, "%s/%s/%s", build->out, arch, name) < 0) {
@@ -74,7 +74,7 @@ static int save(const struct build *build, const struct engine_file *file, const
 		temporary = NULL;
 		return -ENOMEM;
 	}
-	int r = write_file(path, temporary, artifact);
+	int r = write_file(path, temporary, data, size);
 	return r < 0 ? error_set(error, r, "cannot write '%s': %s", path, strerror(-r)) : 0;
 }
 
@@ -120,7 +120,7 @@ static void job_done(void *userdata, int status, struct artifact *artifact, cons
 	struct error failure = { 0 };
 
 	if (status == 0) {
-		status = save(build, job->file, artifact, &failure);
+		status = save(build, engine_file_arch(job->file), engine_file_name(job->file), artifact->data, artifact->size, &failure);
 		error = &failure;
 	}
 	pthread_mutex_lock(&build->lock);
@@ -178,13 +178,6 @@ static int compare_work(const void *a, const void *b)
 	return r ? r : strcmp(engine_file_name(x), engine_file_name(y));
 }
 
-static bool is_wanted(const struct options *options, const struct engine_file *file)
-{
-	enum engine_kind kind = engine_file_kind(file);
-
-	return !options->metadata_only || kind == ENGINE_METADATA || kind == ENGINE_MASTER;
-}
-
 static int choose_files(const struct options *options, struct build *build)
 {
 	size_t n = 0;
@@ -198,8 +191,7 @@ static int choose_files(const struct options *options, struct build *build)
 		if (options->arch && strcmp(options->arch, engine_arch(build->engine, arch)) != 0)
 			continue;
 		for (size_t i = 0; i < engine_n_files(build->engine, arch); i++)
-			if (is_wanted(options, engine_file(build->engine, arch, i)))
-				build->files[build->n_files++] = engine_file(build->engine, arch, i);
+			build->files[build->n_files++] = engine_file(build->engine, arch, i);
 	}
 	if (build->n_files == 0) {
 		complain("the logic has no architecture '%s'", options->arch);
@@ -207,6 +199,29 @@ static int choose_files(const struct options *options, struct build *build)
 	}
 	qsort(build->files, build->n_files, sizeof(build->files[0]), compare_work);
 	return 0;
+}
+
+/* Beside metadata that is made alone, what the other files would consist of. */
+static int write_lists(struct build *build)
+{
+	const char *arch = NULL;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < build->n_files; i++) {
+		_cleanup_buffer_ struct buffer kernels = { 0 }, helpers = { 0 };
+		struct error error = { 0 };
+		if (arch && strcmp(arch, engine_file_arch(build->files[i])) == 0)
+			continue;
+		arch = engine_file_arch(build->files[i]);
+		r = engine_list_kernels(build->engine, arch, &kernels, &helpers, &error);
+		if (r == 0)
+			r = save(build, arch, "kernels.txt", kernels.data, kernels.size, &error);
+		if (r == 0)
+			r = save(build, arch, "helpers.txt", helpers.data, helpers.size, &error);
+		if (r < 0)
+			complain("cannot list the kernels of %s: %s", arch, error_text(&error, r));
+	}
+	return r;
 }
 
 int command_build(int argc, char **argv)
@@ -230,6 +245,8 @@ int command_build(int argc, char **argv)
 	if (r == 0)
 		r = build_all(&build, options.engine.jobs + 1);
 	wait_for_all(&build);
+	if (r == 0 && !build.failed && options.engine.metadata_only)
+		r = write_lists(&build);
 	engine_unref(build.engine);
 	free(build.files);
 	if (build.failed)

@@ -86,6 +86,8 @@ int options_set(struct options *options, const char *name, const char *value)
 		return -ENOENT;
 	if (strcmp(name, "cache") == 0) {
 		options->engine.cache = value;
+	} else if (strcmp(name, "custom-kernels") == 0) {
+		options->engine.custom_kernels = value;
 	} else if (strcmp(name, "linker") == 0) {
 		options->engine.linker = value;
 	} else if (strcmp(name, "jobs") == 0 || strcmp(name, "cache-size") == 0) {
@@ -144,6 +146,7 @@ static const struct {
 	{ { "names", required_argument, NULL, 's' }, OPTION_OUTPUT },
 	{ { "keep-all", no_argument, NULL, 's' }, OPTION_OUTPUT },
 	{ { "linker", required_argument, NULL, 's' }, OPTION_OUTPUT },
+	{ { "custom-kernels", required_argument, NULL, 's' }, OPTION_OUTPUT },
 	{ { "metadata-only", no_argument, NULL, 'm' }, OPTION_METADATA },
 	{ { "json", no_argument, NULL, 'J' }, OPTION_JSON },
 	{ { "foreground", no_argument, NULL, 'f' }, OPTION_MOUNT },
@@ -161,7 +164,7 @@ static int take_option(struct options *options, int letter, const char *long_nam
 	case 's':
 		return options_set(options, long_name, optarg);
 	case 'm':
-		options->metadata_only = true;
+		options->engine.metadata_only = true;
 		return 0;
 	case 'J':
 		options->json = true;

@@ -89,13 +89,14 @@ static int add_arch(struct engine *engine, const char *name)
 		const struct logic_base *base = &catalog->bases[i];
 		if (strcmp(base->arch, name) != 0)
 			continue;
-		r = add_file(engine, arch, ENGINE_CODE_OBJECT, base, format("%s.co", base->name));
+		if (!engine->metadata_only)
+			r = add_file(engine, arch, ENGINE_CODE_OBJECT, base, format("%s.co", base->name));
 		if (r == 0)
 			r = add_file(engine, arch, ENGINE_METADATA, base, format("%s.dat", base->name));
 	}
 	if (r == 0)
 		r = add_file(engine, arch, ENGINE_MASTER, NULL, format("TensileLibrary_lazy_%s.dat", name));
-	if (r == 0)
+	if (r == 0 && !engine->metadata_only)
 		r = add_file(engine, arch, ENGINE_HELPER, NULL, format("Kernels.so-000-%s.hsaco", name));
 	if (r < 0)
 		return r;
@@ -108,7 +109,13 @@ static int add_arch(struct engine *engine, const char *name)
 	return 0;
 }
 
-/* The faults of the scan, and one for each arch that we have no instruction tables for. */
+/* Metadata of all solutions needs no instruction tables. */
+static bool is_served(const struct engine *engine, const char *arch)
+{
+	return isa_find(arch) || (engine->metadata_only && engine->keep_all);
+}
+
+/* The faults of the scan, and one for each arch that is not served. */
 static int collect_faults(struct engine *engine)
 {
 	const struct logic_catalog *catalog = engine->catalog;
@@ -124,7 +131,7 @@ static int collect_faults(struct engine *engine)
 		if (catalog->bases[i].fault && !(engine->faults[n++] = strdup(catalog->bases[i].fault)))
 			return -ENOMEM;
 	for (size_t i = 0; i < catalog->n_archs; i++)
-		if (!isa_find(catalog->archs[i]) &&
+		if (!is_served(engine, catalog->archs[i]) &&
 		    !(engine->faults[n++] = format("architecture '%s' cannot be generated yet: its logic is left out", catalog->archs[i])))
 			return -ENOMEM;
 	return 0;
@@ -141,7 +148,7 @@ static int build_catalog(struct engine *engine, struct error *error)
 	if (!engine->archs)
 		return -ENOMEM;
 	for (size_t i = 0; i < catalog->n_archs; i++) {
-		r = isa_find(catalog->archs[i]) ? add_arch(engine, catalog->archs[i]) : 0;
+		r = is_served(engine, catalog->archs[i]) ? add_arch(engine, catalog->archs[i]) : 0;
 		if (r < 0)
 			return r;
 	}
@@ -202,6 +209,9 @@ static int init(struct engine *engine, const struct engine_options *options, str
 	if (r == 0)
 		r = copy_string(options->cache, &engine->cache_path);
 	if (r == 0)
+		r = options->custom_kernels ? copy_string(options->custom_kernels, &engine->custom_kernels) :
+					      logic_find_custom_kernels(options->logic, &engine->custom_kernels);
+	if (r == 0)
 		r = logic_scan(options->logic, &engine->catalog, error);
 	if (r == 0)
 		r = build_catalog(engine, error);
@@ -212,8 +222,8 @@ static int init(struct engine *engine, const struct engine_options *options, str
 	if (r == 0)
 		r = memory_new(engine->cache ? MEMORY_WITH_CACHE : MEMORY_WITHOUT_CACHE, &engine->memory);
 	if (r == 0)
-		r = libraries_new(engine->catalog, engine->names_tensile ? LOGIC_NAMES_TENSILE : LOGIC_NAMES_STABLE, engine->cache,
-				  &engine->libraries);
+		r = libraries_new(engine->catalog, engine->names_tensile ? LOGIC_NAMES_TENSILE : LOGIC_NAMES_STABLE,
+				  engine->custom_kernels, engine->cache, &engine->libraries);
 	if (r == 0)
 		r = pool_new(options->jobs ? options->jobs : cpus_available(), &engine->pool);
 	return r;
@@ -229,6 +239,7 @@ int engine_new(const struct engine_options *options, struct engine **ret_engine,
 		.bundle = options->bundle,
 		.names_tensile = options->names_tensile,
 		.keep_all = options->keep_all,
+		.metadata_only = options->metadata_only,
 		.warn = options->warn,
 		.warn_userdata = options->warn_userdata,
 	};
@@ -261,6 +272,7 @@ struct engine *engine_unref(struct engine *engine)
 		free(engine->faults[i]);
 	free(engine->faults);
 	logic_catalog_unref(engine->catalog);
+	free(engine->custom_kernels);
 	free(engine->cache_path);
 	free(engine->logic);
 	pthread_mutex_destroy(&engine->lock);
@@ -388,6 +400,8 @@ int engine_foreach_path(struct engine *engine, int (*callback)(void *userdata, c
 	_cleanup_free_ char *linker = linker_path(engine->linker);
 
 	int r = callback(userdata, "the logic", engine->logic);
+	if (r == 0 && engine->custom_kernels)
+		r = callback(userdata, "the hand-written kernels", engine->custom_kernels);
 	if (r == 0 && engine->cache_path)
 		r = callback(userdata, "the cache", engine->cache_path);
 	if (r == 0 && linker)
@@ -419,11 +433,18 @@ int engine_file_identity(struct engine_file *file, struct cachedb_key *ret_ident
 
 	if (file->base)
 		return libraries_identity(file->engine->libraries, file->base, ret_identity, ret_settled);
-	digest_init(&digest, "tensilefs catalog identity");	/* the master lists the bases; the helper depends on nothing */
-	if (file->kind == ENGINE_MASTER)
-		for (size_t i = 0; i < catalog->n_bases; i++)
-			if (strcmp(catalog->bases[i].arch, file->arch) == 0 && !catalog->bases[i].fault)
-				digest_string(&digest, catalog->bases[i].name);
+	digest_init(&digest, "tensilefs catalog identity");	/* of what the scan saw; the helper depends on nothing */
+	for (size_t i = 0; file->kind == ENGINE_MASTER && i < catalog->n_bases; i++) {
+		const struct logic_base *base = &catalog->bases[i];
+		if (strcmp(base->arch, file->arch) != 0 || base->fault)
+			continue;
+		digest_string(&digest, base->name);
+		for (size_t k = 0; k < base->n_files; k++) {
+			digest_string(&digest, base->files[k]->relative);
+			digest_number(&digest, base->files[k]->size);
+			digest_number(&digest, (uint64_t)base->files[k]->mtime_ns);
+		}
+	}
 	int r = digest_finish(&digest, ret_identity);
 	if (r == 0)
 		*ret_settled = true;

@@ -53,6 +53,8 @@ struct engine_options {
 	enum bundle_kind bundle;
 	bool names_tensile;
 	bool keep_all;			/* .dat with every solution, generated or not */
+	bool metadata_only;		/* .dat files alone; with keep_all also of architectures that no kernels are generated for */
+	const char *custom_kernels;	/* folder of hand-written kernels; NULL: found in the hipBLASLt checkout that the logic is part of */
 	unsigned jobs;			/* worker threads; 0: affinity and cgroup quota */
 	/* Told, from any thread, what went wrong without stopping anything: the cache cannot be used. May be NULL. */
 	void (*warn)(void *userdata, const char *message);
@@ -139,6 +141,13 @@ int engine_hash(struct engine *engine, struct engine_file *file, struct cachedb_
 /* Names of the kernels of a code object, in its order; stops when the callback returns non-zero and returns that. */
 int engine_foreach_kernel(struct engine *engine, struct engine_file *file, int (*callback)(void *userdata, const char *name),
 			  void *userdata, struct error *error);
+
+/*
+ * What all files of an arch consist of, appended as text: "<base> <kernel>" lines for the kernels of its code objects, in the order
+ * of the bases' first logic files and of the kernels in a code object, and the names of the helper kernels that their solutions need.
+ */
+int engine_list_kernels(struct engine *engine, const char *arch, struct buffer *ret_kernels, struct buffer *ret_helpers,
+			struct error *error);
 
 /* A kernel as assembly text. -ENOENT when the file has no kernel of that name. */
 int engine_print_kernel(struct engine *engine, struct engine_file *file, const char *kernel, struct buffer *ret_text, struct error *error);

@@ -12,13 +12,13 @@ static int64_t nanoseconds(const struct timespec *time)
 	return (int64_t)time->tv_sec * 1000000000ll + time->tv_nsec;
 }
 
-void digest_file_identity(struct digest *digest, const struct logic_file *file, bool *settled)
+void digest_file_identity(struct digest *digest, const char *path, bool *settled)
 {
 	struct timespec now;
 	struct stat st;
 
 	clock_gettime(CLOCK_REALTIME, &now);
-	if (stat(file->path, &st) < 0) {
+	if (stat(path, &st) < 0) {
 		digest_number(digest, (uint64_t)errno);		/* reading it will say why; it may come back */
 		*settled = false;
 		return;

@@ -7,7 +7,7 @@
  *     raw.c       the bare object inside a bundle
  *     produce.c   plan -> bytes
  *     memory.c    artifacts, and the recent ones that are kept in memory
- *     explain.c, coverage.c, status.c
+ *     explain.c, lists.c, coverage.c, status.c
  *
  * Locks, in the order in which they are taken: engine->lock, then that of the pool or the memory. None is held while anything is parsed, built, read from
  * the cache, or called back.
@@ -65,8 +65,8 @@ struct engine_statistics {		/* since the engine began */
 
 struct engine {
 	enum bundle_kind bundle;
-	bool names_tensile, keep_all;
-	char *logic, *cache_path;
+	bool names_tensile, keep_all, metadata_only;
+	char *logic, *cache_path, *custom_kernels;
 	void (*warn)(void *userdata, const char *message);
 	void *warn_userdata;
 

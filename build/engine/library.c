@@ -6,10 +6,12 @@
 #include "build/gemm/config.h"
 #include "build/isa/isa.h"
 
+#include <dirent.h>
+#include <limits.h>
 #include <pthread.h>
 #include <time.h>
 
-#define ARCH_IDENTITY_NS 100000000ll	/* how long an identity of all files of an arch is taken for current */
+#define SHARED_IDENTITY_NS 100000000ll	/* how long it is taken for current */
 
 struct entry {
 	struct library library;		/* what callers see; its address is the entry's */
@@ -24,7 +26,7 @@ struct entry {
 	struct entry *older;
 };
 
-struct arch_identity {
+struct shared_identity {		/* of many files: all of an arch, or the hand-written kernels */
 	int64_t seen_ns;		/* monotonic; 0: never */
 	struct cachedb_key identity;
 	bool settled;
@@ -33,14 +35,17 @@ struct arch_identity {
 struct libraries {
 	const struct logic_catalog *catalog;
 	enum logic_names names;
+	const char *custom_kernels;	/* or NULL */
 	struct namings *namings;	/* NULL with LOGIC_NAMES_STABLE */
 	pthread_mutex_t lock;		/* protects all below, and every entry but its finished library */
 	pthread_cond_t loaded;
 	struct entry *newest;		/* by last use */
-	struct arch_identity *arch_identities;	/* one for each of catalog->archs */
+	struct shared_identity *arch_identities;	/* one for each of catalog->archs */
+	struct shared_identity custom_identity;
 };
 
-int libraries_new(const struct logic_catalog *catalog, enum logic_names names, struct cachedb *cache, struct libraries **ret_libraries)
+int libraries_new(const struct logic_catalog *catalog, enum logic_names names, const char *custom_kernels, struct cachedb *cache,
+		  struct libraries **ret_libraries)
 {
 	struct libraries *libraries = calloc(1, sizeof(*libraries));
 
@@ -48,6 +53,7 @@ int libraries_new(const struct logic_catalog *catalog, enum logic_names names, s
 		return -ENOMEM;
 	libraries->catalog = catalog;
 	libraries->names = names;
+	libraries->custom_kernels = custom_kernels;
 	libraries->arch_identities = calloc(catalog->n_archs + 1, sizeof(*libraries->arch_identities));
 	if (!libraries->arch_identities || (names == LOGIC_NAMES_TENSILE && namings_new(catalog, cache, &libraries->namings) < 0)) {
 		free(libraries->arch_identities);
@@ -143,7 +149,9 @@ static int filter_generated(void *userdata, const struct gemm_params *params, st
 static int load(struct entry *entry, struct error *error)
 {
 	struct libraries *libraries = entry->owner;
-	struct logic_options options = { .names = libraries->names, .userdata = (void *)entry->base };
+	struct logic_options options = {
+		.names = libraries->names, .userdata = (void *)entry->base, .custom_kernels = libraries->custom_kernels,
+	};
 
 	if (entry->content == LIBRARY_GENERATED)
 		options.filter = filter_generated;
@@ -262,7 +270,7 @@ static int digest_files(const struct logic_catalog *catalog, const struct logic_
 		if (only ? base != only : strcmp(base->arch, arch) != 0)
 			continue;
 		for (size_t k = 0; k < base->n_files; k++)
-			digest_file_identity(&digest, base->files[k], &settled);
+			digest_file_identity(&digest, base->files[k]->path, &settled);
 	}
 	int r = digest_finish(&digest, ret_identity);
 	if (r == 0)
@@ -270,24 +278,86 @@ static int digest_files(const struct logic_catalog *catalog, const struct logic_
 	return r;
 }
 
+/* Sources of hand-written kernels, in whatever order the folder has them: their digests are added up. */
+static int digest_custom(const char *folder, struct cachedb_key *ret_identity, bool *ret_settled)
+{
+	DIR *entries = opendir(folder);
+	struct cachedb_key sum = { 0 };
+	bool settled = true;
+	int r = 0;
+
+	for (struct dirent *entry; r == 0 && entries && (entry = readdir(entries));) {
+		_cleanup_(digest_release) struct digest digest = { 0 };
+		struct cachedb_key key;
+		char path[PATH_MAX];
+		if (snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name) >= (int)sizeof(path) || entry->d_name[0] == '.')
+			continue;
+		digest_init(&digest, "tensilefs hand-written kernel");
+		digest_string(&digest, entry->d_name);
+		digest_file_identity(&digest, path, &settled);
+		r = digest_finish(&digest, &key);
+		for (size_t i = 0; r == 0 && i < sizeof(sum.bytes); i++)
+			sum.bytes[i] = (uint8_t)(sum.bytes[i] + key.bytes[i]);
+	}
+	if (entries)
+		closedir(entries);
+	if (r == 0) {
+		*ret_identity = sum;
+		*ret_settled = settled;
+	}
+	return r;
+}
+
+/* Looks again after a while; with the lock held. `arch` NULL: the hand-written kernels. */
+static int refresh(struct libraries *libraries, const char *arch, struct shared_identity *kept)
+{
+	int64_t now = now_ns();
+
+	if (kept->seen_ns && now - kept->seen_ns <= SHARED_IDENTITY_NS)
+		return 0;
+	int r = arch ? digest_files(libraries->catalog, NULL, arch, &kept->identity, &kept->settled) :
+		       digest_custom(libraries->custom_kernels, &kept->identity, &kept->settled);
+	kept->seen_ns = r == 0 ? now : 0;
+	return r;
+}
+
+static int join(const struct cachedb_key *logic, const struct cachedb_key *custom, struct cachedb_key *ret_identity)
+{
+	_cleanup_(digest_release) struct digest digest = { 0 };
+
+	digest_init(&digest, "tensilefs logic identity with hand-written kernels");
+	digest_bytes(&digest, logic->bytes, sizeof(logic->bytes));
+	digest_bytes(&digest, custom->bytes, sizeof(custom->bytes));
+	return digest_finish(&digest, ret_identity);
+}
+
 int libraries_identity(struct libraries *libraries, const struct logic_base *base, struct cachedb_key *ret_identity, bool *ret_settled)
 {
 	const struct logic_catalog *catalog = libraries->catalog;
-	struct arch_identity *kept = libraries->arch_identities;
+	struct shared_identity own = { .settled = true }, custom = { .settled = true }, *kept = libraries->arch_identities;
 	int r = 0;
 
 	if (libraries->names == LOGIC_NAMES_STABLE)
-		return digest_files(catalog, base, NULL, ret_identity, ret_settled);
-	for (size_t i = 0; strcmp(catalog->archs[i], base->arch) != 0; i++)
-		kept++;
+		r = digest_files(catalog, base, NULL, &own.identity, &own.settled);
+	if (r < 0)
+		return r;
 	pthread_mutex_lock(&libraries->lock);
-	if (kept->seen_ns == 0 || now_ns() - kept->seen_ns > ARCH_IDENTITY_NS) {
-		int64_t seen_ns = now_ns();
-		r = digest_files(catalog, NULL, base->arch, &kept->identity, &kept->settled);
-		kept->seen_ns = r == 0 ? seen_ns : 0;
+	if (libraries->names == LOGIC_NAMES_TENSILE) {
+		for (size_t i = 0; strcmp(catalog->archs[i], base->arch) != 0; i++)
+			kept++;
+		r = refresh(libraries, base->arch, kept);
+		own = *kept;
 	}
-	*ret_identity = kept->identity;
-	*ret_settled = kept->settled;
+	if (r == 0 && libraries->custom_kernels) {
+		r = refresh(libraries, NULL, &libraries->custom_identity);
+		custom = libraries->custom_identity;
+	}
 	pthread_mutex_unlock(&libraries->lock);
-	return r;
+	if (r == 0 && libraries->custom_kernels)
+		r = join(&own.identity, &custom.identity, &own.identity);
+	if (r < 0)
+		return r;
+	*ret_identity = own.identity;
+	*ret_settled = own.settled && custom.settled;
+	return 0;
 }

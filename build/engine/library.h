@@ -31,8 +31,9 @@ struct library {
 	struct cachedb_key identity;	/* of the logic files, from before they were read */
 };
 
-/* The catalog and the cache (or NULL) must outlive it. */
-int libraries_new(const struct logic_catalog *catalog, enum logic_names names, struct cachedb *cache, struct libraries **ret_libraries);
+/* The catalog, the folder of hand-written kernels (or NULL) and the cache (or NULL) must outlive it. */
+int libraries_new(const struct logic_catalog *catalog, enum logic_names names, const char *custom_kernels, struct cachedb *cache,
+		  struct libraries **ret_libraries);
 struct libraries *libraries_unref(struct libraries *libraries);	/* nothing may be held any more; accepts NULL, returns NULL */
 
 int libraries_get(struct libraries *libraries, const struct logic_base *base, enum library_content content, struct library **ret_library,
@@ -41,8 +42,8 @@ struct library *library_unref(struct library *library);		/* accepts NULL, return
 DEFINE_CLEANUP(struct library *, library_unref)
 
 /*
- * The identity of all the logic that a base depends on, see identity.h: its own files, or all of the arch where names depend on them. The
- * latter is looked at ten times a second at most, which is harmless: an identity that is older than the content read under it never
+ * The identity of all the logic that a base depends on, see identity.h: its own files, or all of the arch where names depend on them, and the
+ * sources of hand-written kernels. What is not its own is looked at ten times a second at most, which is harmless: an identity that is older than the content read under it never
  * comes back.
  */
 int libraries_identity(struct libraries *libraries, const struct logic_base *base, struct cachedb_key *ret_identity, bool *ret_settled);

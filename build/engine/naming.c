@@ -80,7 +80,7 @@ static int summary_key(const struct logic_file *file, struct cachedb_key *ret_ke
 	*ret_settled = true;
 	digest_init(&digest, "tensilefs logic summary");
 	digest_string(&digest, GENERATOR_ID);
-	digest_file_identity(&digest, file, ret_settled);
+	digest_file_identity(&digest, file->path, ret_settled);
 	return digest_finish(&digest, ret_key);
 }
 

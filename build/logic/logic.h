@@ -97,6 +97,10 @@ struct logic_options {
 	const char *custom_kernels;
 };
 
+/* Looks for the folder with hand-written kernels in the hipBLASLt checkout that `folder` is part of: it is in an ancestor. The result is malloc
+ * memory, or NULL when there is none. */
+int logic_find_custom_kernels(const char *folder, char **ret_folder);
+
 int logic_load(const struct logic_catalog *catalog, const struct logic_base *base, const struct logic_options *options,
 	       struct logic_library **ret_library, struct error *error);
 struct logic_library *logic_library_unref(struct logic_library *library);
@@ -125,6 +129,11 @@ const struct logic_solution *logic_solutions(const struct logic_library *library
 
 /* The unique kernels of the kept solutions, in the order of their first solution: indices into logic_solutions(). */
 const size_t *logic_kernels(const struct logic_library *library, size_t *ret_n);
+
+/* Names of the kernels that the kept solutions need of Kernels.so-000-<arch>.hsaco, as the peer names them and in the order in which its
+ * solutions ask for them. A name may be told more than once. Stops when the callback returns non-zero and returns that. */
+typedef int (*logic_helper_callback)(void *userdata, const char *name);
+int logic_foreach_helper(const struct logic_library *library, logic_helper_callback callback, void *userdata);
 
 /* The .dat of the base, MessagePack. */
 int logic_write_dat(const struct logic_library *library, struct buffer *ret_dat);

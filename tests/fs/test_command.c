@@ -147,6 +147,36 @@ static void test_peer_names_depend_on_the_whole_library(void **state)
 	}
 }
 
+static void test_metadata_alone_is_the_peers(void **state)
+{
+	const char *out = in_scratch(state, "built"), *assets = in_scratch(state, "assets");
+
+	assert_int_equal(shell("cp -r '%s/../../tests/assets/logic' '%s'", sample_logic(), assets), 0);
+	assert_int_equal(run(state, "build --no-cache --metadata-only --keep-all --names tensile '%s' '%s'", sample_logic(), out), 0);
+	/* of kernels.txt the digests of a sorted copy are among the others */
+	assert_int_equal(shell("cd '%s/gfx942' && grep -v -e '^#' -e kernels.txt '%s/sample-peer.sha256' | sha256sum -c --quiet", out, assets), 0);
+	assert_int_equal(shell("cd '%s/gfx942' && sha256sum -c --quiet '%s/sample-lists.sha256'", out, assets), 0);
+	assert_int_equal(shell("test $(ls -A '%s/gfx942' | wc -l) = $(($(grep -c 'dat$' '%s/sample-peer.sha256') + 2))", out, assets), 0);
+}
+
+static void test_hand_written_kernels_are_found_beside_the_logic(void **state)
+{
+	const char *logic = copy_logic(state, "hipBLASLt/library/Logic", 1), *out = in_scratch(state, "built");
+	const char *kernels = in_scratch(state, "hipBLASLt/tensilelite/Tensile/CustomKernels"), *options = "--no-cache --metadata-only --keep-all";
+
+	assert_int_equal(shell("mkdir -p '%s' && sed -i \"s/CustomKernelName: ''/CustomKernelName: by_hand/\" $(find '%s' -name '*.yaml')", kernels,
+			       logic), 0);
+	assert_int_equal(run(state, "build %s '%s' '%s'", options, logic, out), 0);
+	assert_int_equal(shell("grep -qa by_hand '%s'/gfx942/*.dat && cp -r '%s' '%s-without'", out, out, out), 0);
+	write_text(in_scratch(state, "hipBLASLt/tensilelite/Tensile/CustomKernels/by_hand.s"),
+		   "---\ncustom.config:\n  InternalSupportParams: {KernArgsVersion: 0, SupportUserGSU: False, SupportCustomWGM: False}\n...\n");
+	assert_int_equal(run(state, "build %s '%s' '%s'", options, logic, out), 0);
+	assert_int_not_equal(shell("diff -rq '%s' '%s-without' >/dev/null", out, out), 0);
+	assert_int_equal(shell("mv '%s' '%s.elsewhere'", kernels, kernels), 0);
+	assert_int_equal(run(state, "build %s --custom-kernels '%s.elsewhere' '%s' '%s-given'", options, kernels, logic, out), 0);
+	assert_int_equal(shell("diff -r '%s' '%s-given'", out, out), 0);
+}
+
 static void test_the_cache_can_be_looked_after(void **state)
 {
 	const char *logic = copy_logic(state, "logic", 1), *cache = in_scratch(state, "cache");
@@ -175,6 +205,8 @@ int main(void)
 		TEST(test_two_files_that_claim_one_artifact_are_named),
 		TEST(test_looking_shows_parameters_hashes_and_assembly),
 		TEST(test_peer_names_depend_on_the_whole_library),
+		TEST(test_metadata_alone_is_the_peers),
+		TEST(test_hand_written_kernels_are_found_beside_the_logic),
 		TEST(test_the_cache_can_be_looked_after),
 	};
 	return cmocka_run_group_tests_name("command", tests, NULL, NULL);
