@@ -4,10 +4,12 @@
  * files are built while they read. A stream is a reader that went from one file to the next one in a folder; "next" leaves out
  * files that are built already, as a reader sorts or skips these in its own way. The second file in sequence begins the building, and it
  * goes on only as the reader does: at most options.ahead files beyond the last one touched are asked for, all others at later touches.
+ * For a reader that opens files, the next few that the cache has on disk are loaded into memory.
  */
 #include "fs/internal.h"
 
 #define SKIP_MOST 64		/* files that may lie between two of a sequence */
+#define LOAD_MOST 4		/* files that are loaded ahead */
 
 static bool is_built(struct fs *fs, size_t arch, size_t index)
 {
@@ -37,7 +39,7 @@ static bool follows(struct fs *fs, size_t arch, size_t last, size_t index)
 	return true;
 }
 
-/* The length of the sequence that this file continues: 1 when it begins one, 0 when it was the last one touched. */
+/* The length of the sequence that this file continues: 1 when it begins one. */
 static unsigned note_touch(struct fs *fs, size_t arch, const struct engine_file *file)
 {
 	const char *name = engine_file_arch(file);
@@ -52,7 +54,7 @@ static unsigned note_touch(struct fs *fs, size_t arch, const struct engine_file 
 			stream->used = fs->stream_clock;
 			stream->last = index;
 			stream->length += !again;
-			return again ? 0 : stream->length;
+			return stream->length;
 		}
 		if (stream->used < oldest->used)
 			oldest = stream;
@@ -61,40 +63,47 @@ static unsigned note_touch(struct fs *fs, size_t arch, const struct engine_file 
 	return 1;
 }
 
+/* Whoever wants the result will ask for it. */
 static void ahead_done(void *userdata, int status, struct artifact *artifact, const struct error *error)
 {
-	struct fs *fs = userdata;
-
-	pthread_mutex_lock(&fs->ahead_lock);
-	fs->ahead_running--;
-	pthread_mutex_unlock(&fs->ahead_lock);
 }
 
-void ahead_touch(struct fs *fs, struct engine_file *file)
+/* Asks for the files after one: unbuilt ones are built, and if `load` built ones are brought into memory. */
+static void go_ahead(struct fs *fs, size_t arch, size_t index, bool load)
+{
+	unsigned builds = fs->options.ahead, loads = load ? MIN(LOAD_MOST, builds) : 0;
+
+	size_t end = MIN(engine_n_files(fs->engine, arch), index + SKIP_MOST);
+
+	while (++index < end && builds > 0) {
+		struct engine_file *next = engine_file(fs->engine, arch, index);
+		struct engine_stat stat;
+		engine_stat(fs->engine, next, &stat);
+		if (stat.known && loads > 0) {
+			loads--;
+			engine_request(fs->engine, next, ENGINE_WAITED, ahead_done, NULL);
+		}
+		if (stat.known || stat.state == ENGINE_FAILED)
+			continue;
+		builds--;
+		if (stat.state == ENGINE_BUILDING)
+			continue;
+		pthread_mutex_lock(&fs->ahead_lock);
+		fs->ahead_requests++;
+		pthread_mutex_unlock(&fs->ahead_lock);
+		engine_request(fs->engine, next, ENGINE_AHEAD, ahead_done, NULL);
+	}
+}
+
+void ahead_touch(struct fs *fs, struct engine_file *file, bool opened)
 {
 	size_t arch = arch_number(fs, engine_file_arch(file));
-	unsigned wanted = fs->options.ahead;
 
-	if (wanted == 0)
+	if (fs->options.ahead == 0)
 		return;
 	pthread_mutex_lock(&fs->ahead_lock);
 	unsigned length = note_touch(fs, arch, file);
 	pthread_mutex_unlock(&fs->ahead_lock);
-	if (length < 2)
-		return;
-	for (size_t i = engine_file_index(file) + 1; i < engine_n_files(fs->engine, arch) && wanted > 0; i++) {
-		struct engine_file *next = engine_file(fs->engine, arch, i);
-		struct engine_stat stat;
-		engine_stat(fs->engine, next, &stat);
-		if (stat.known || stat.state == ENGINE_FAILED)
-			continue;
-		wanted--;
-		if (stat.state == ENGINE_BUILDING)
-			continue;
-		pthread_mutex_lock(&fs->ahead_lock);
-		fs->ahead_running++;
-		fs->ahead_requests++;
-		pthread_mutex_unlock(&fs->ahead_lock);
-		engine_request(fs->engine, next, ENGINE_AHEAD, ahead_done, fs);
-	}
+	if (length >= 2)
+		go_ahead(fs, arch, engine_file_index(file), opened);
 }

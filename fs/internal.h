@@ -113,7 +113,6 @@ struct fs {
 	pthread_mutex_t ahead_lock;	/* protects the rest; taken alone */
 	struct stream streams[N_STREAMS];
 	uint64_t stream_clock;
-	unsigned ahead_running;
 	uint64_t ahead_requests;
 };
 
@@ -209,5 +208,5 @@ void fs_listxattr(fuse_req_t request, fuse_ino_t ino, size_t size);
 
 /* ---- ahead.c ---- */
 
-/* A file of the catalog is being looked at, beyond its name. */
-void ahead_touch(struct fs *fs, struct engine_file *file);
+/* A file of the catalog is being opened, or looked at beyond its name. */
+void ahead_touch(struct fs *fs, struct engine_file *file, bool opened);

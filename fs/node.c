@@ -51,37 +51,37 @@ static uint64_t mix(uint64_t hash, const void *bytes, size_t size)
 
 #define MIX_BEGIN 0xcbf29ce484222325ull
 
-/* Content decides the number of an artifact, together with its name: equal files are not one file. */
-static uint64_t content_number(const struct subject *subject, const struct cachedb_key *hash)
-{
-	const char *name = engine_file_name(subject->file);
-	uint64_t number = mix(MIX_BEGIN, hash->bytes, sizeof(hash->bytes));
+/*
+ * A number is made of the kind, the place in the order of names, and a hash: of the content where that is known. So other content has
+ * another number, and programs that sort a folder by number before they read it (cp -r does) read in the order of names, which building
+ * and reading ahead follow.
+ */
+#define NUMBER(kind, place, hash) ((uint64_t)(kind) << 58 | ((uint64_t)(place) & 0x3fffff) << 36 | ((hash) & 0xfffffffffull))
 
-	number = mix(number, name, strlen(name));
-	return mix(number, &subject->kind, sizeof(subject->kind)) | 1ull << 63;
+static uint64_t file_number(const struct subject *subject, const struct cachedb_key *hash)
+{
+	const char *arch = engine_file_arch(subject->file);
+	uint64_t mixed = mix(MIX_BEGIN, arch, strlen(arch));
+
+	if (hash)
+		mixed = mix(mixed, hash->bytes, sizeof(hash->bytes));
+	return NUMBER(subject->kind, engine_file_index(subject->file) + 1, mixed ^ mixed >> 36);
 }
 
-/*
- * Before the content is known the number is a small one in the order of names. Programs that sort a folder by number before they
- * read it (cp -r does) then read unbuilt files in the order of names, which building ahead follows.
- */
 static uint64_t provisional_number(const struct subject *subject)
 {
-	uint64_t number = (uint64_t)subject->kind << 40;
-
 	if (subject->kind == NODE_ROOT)
 		return FUSE_ROOT_ID;
 	if (subject->kernel)
-		return mix(MIX_BEGIN, subject->kernel, strlen(subject->kernel)) >> 2 | 1ull << 62;
+		return file_number(subject, NULL) ^ (mix(MIX_BEGIN, subject->kernel, strlen(subject->kernel)) & 0xfffffffffull);
 	if (subject->file)
-		return number | (mix(MIX_BEGIN, engine_file_arch(subject->file), strlen(engine_file_arch(subject->file))) & 0xff) << 32 |
-		       (engine_file_index(subject->file) + 1);
-	return number | (subject->arch + 2);
+		return file_number(subject, NULL);
+	return NUMBER(subject->kind, 0, subject->arch + 2);
 }
 
 uint64_t subject_number(const struct fs *fs, const struct subject *subject, const struct engine_stat *stat)
 {
-	return stat && stat->known ? content_number(subject, &stat->hash) : provisional_number(subject);
+	return stat && stat->known ? file_number(subject, &stat->hash) : provisional_number(subject);
 }
 
 /* ---- the table -------------------------------------------------------------------------------------------------------- */
@@ -251,7 +251,7 @@ double node_attributes(struct fs *fs, struct node *node, struct stat *ret_stat)
 		size = node->size;
 	else if (node->document)
 		size = node->document->bytes.size;
-	stat.st_ino = bound ? content_number(subject, &node->hash) : provisional_number(subject);
+	stat.st_ino = bound ? file_number(subject, &node->hash) : provisional_number(subject);
 	pthread_mutex_unlock(&fs->lock);
 	stat.st_size = (off_t)size;
 	stat.st_blocks = (blkcnt_t)ceil_div(size, 512);

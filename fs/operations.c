@@ -219,7 +219,7 @@ static void op_getattr(fuse_req_t request, fuse_ino_t ino, struct fuse_file_info
 		return;
 	}
 	if (node->subject.kind == NODE_FILE)
-		ahead_touch(fs, node->subject.file);
+		ahead_touch(fs, node->subject.file, false);
 	if (!is_bound(fs, node)) {
 		engine_stat(fs->engine, node->subject.file, &stat);
 		if (!stat.known) {
@@ -242,7 +242,7 @@ static void op_open(fuse_req_t request, fuse_ino_t ino, struct fuse_file_info *i
 		fuse_reply_err(request, EROFS);
 	} else if (kind_is_artifact(node->subject.kind)) {
 		if (node->subject.kind == NODE_FILE)
-			ahead_touch(fs, node->subject.file);
+			ahead_touch(fs, node->subject.file, true);
 		request_artifact(fs, node, request, WAIT_OPEN, info);
 	} else {
 		document_request(fs, node, request, WAIT_OPEN, info, NULL);
