@@ -14,6 +14,8 @@ static void add(struct access_range *ranges, unsigned *count, unsigned first, un
 
 static void add_implicit(struct access_range *ranges, unsigned *count, unsigned mask)
 {
+	if (mask == 0)
+		return;
 	if (mask & ISA_IMPLICIT_SCC)
 		add(ranges, count, ISA_SCC, 1, ACCESS_IMPLICIT);
 	if (mask & ISA_IMPLICIT_VCC)
@@ -22,13 +24,6 @@ static void add_implicit(struct access_range *ranges, unsigned *count, unsigned 
 		add(ranges, count, ISA_EXEC, 2, ACCESS_IMPLICIT);
 	if (mask & ISA_IMPLICIT_M0)
 		add(ranges, count, ISA_M0, 1, ACCESS_IMPLICIT);
-}
-
-unsigned access_row_offset(const struct isa_op_info *info, const struct isa_inst *inst)
-{
-	if ((info->unit == ISA_UNIT_VMEM || info->unit == ISA_UNIT_FLAT) && inst->n_operands < info->n_operands)
-		return info->n_operands - inst->n_operands;
-	return 0;
 }
 
 void access_get(const struct isa_op_info *info, const struct isa_inst *inst, struct access *ret_access)
@@ -53,4 +48,38 @@ void access_get(const struct isa_op_info *info, const struct isa_inst *inst, str
 	}
 	add_implicit(ret_access->reads, &ret_access->n_reads, info->implicit_reads);
 	add_implicit(ret_access->writes, &ret_access->n_writes, info->implicit_writes);
+}
+
+static uint64_t implicit_sets(unsigned mask)
+{
+	uint64_t sets = 0;
+
+	if (mask == 0)
+		return 0;
+	if (mask & ISA_IMPLICIT_SCC)
+		sets |= access_sets_of(ISA_SCC, 1);
+	if (mask & ISA_IMPLICIT_VCC)
+		sets |= access_sets_of(ISA_VCC, 2);
+	if (mask & ISA_IMPLICIT_EXEC)
+		sets |= access_sets_of(ISA_EXEC, 2);
+	if (mask & ISA_IMPLICIT_M0)
+		sets |= access_sets_of(ISA_M0, 1);
+	return sets;
+}
+
+struct access_sets access_get_sets(const struct isa_op_info *info, const struct isa_inst *inst)
+{
+	const struct isa_operand_info *row = &info->operand[access_row_offset(info, inst)];
+	struct access_sets sets = { implicit_sets(info->implicit_reads), implicit_sets(info->implicit_writes) };
+
+	for (unsigned i = 0; i < inst->n_operands; i++) {
+		const struct isa_operand *operand = &inst->operand[i];
+
+		if (operand->width == 0 || operand->code >= ACCESS_REGISTERS)
+			continue;
+		uint64_t touched = access_sets_of(operand->code, operand->width);
+		sets.reads |= row[i].role != ISA_ROLE_DST ? touched : 0;
+		sets.writes |= row[i].role != ISA_ROLE_SRC ? touched : 0;
+	}
+	return sets;
 }

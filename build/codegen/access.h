@@ -23,10 +23,32 @@ struct access {
 void access_get(const struct isa_op_info *info, const struct isa_inst *inst, struct access *ret_access);
 
 /*
+ * The same, roughly: sets of ACCESS_SET neighbouring registers as bits. Most pairs of instructions have nothing to do with each other,
+ * and two ands say so. A set may have a bit too many, never one too few.
+ */
+enum { ACCESS_SET = 16, ACCESS_SETS = ACCESS_REGISTERS / ACCESS_SET };
+
+struct access_sets {
+	uint64_t reads, writes;
+};
+
+struct access_sets access_get_sets(const struct isa_op_info *info, const struct isa_inst *inst);
+
+static inline uint64_t access_sets_of(unsigned first, unsigned count)
+{
+	return (UINT64_C(2) << (first + count - 1) / ACCESS_SET) - (UINT64_C(1) << first / ACCESS_SET);
+}
+
+/*
  * Rows describe the form with the most operands. A vector memory instruction without its first one (an atomic that returns nothing, a
  * load to LDS) starts later in the row; returns by how much.
  */
-unsigned access_row_offset(const struct isa_op_info *info, const struct isa_inst *inst);
+static inline unsigned access_row_offset(const struct isa_op_info *info, const struct isa_inst *inst)
+{
+	if (info->unit != ISA_UNIT_VMEM && info->unit != ISA_UNIT_FLAT)
+		return 0;
+	return inst->n_operands < info->n_operands ? (unsigned)info->n_operands - inst->n_operands : 0;
+}
 
 static inline bool access_is_vector(unsigned reg)
 {

@@ -4,7 +4,6 @@
 #include "base/macro.h"
 #include "build/codegen/access.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -21,49 +20,57 @@ enum {
 static const uint8_t counter_max[WAIT_COUNTERS] = { 63, 15 };
 
 /*
- * Operations are numbered as they are issued. Outstanding are those after `done`; a register's number is that of the last operation
- * that writes it. So "the operations issued after the one I wait for" is issued - number, which is the count to wait for.
+ * A counter while a block is read. Operations are numbered as they are issued, on and on through the whole analysis, so that nothing
+ * has to be cleared between blocks. Outstanding are those after `done`; a register's number is that of the last operation that
+ * writes it. So "the operations issued after the one I wait for" is issued - number, which is the count to wait for.
  */
 struct counter {
 	uint32_t issued, done;
 	uint32_t last_flat;	/* number of the last flat operation, 0 for none */
 	uint32_t last_lds;	/* ... of the last LDS access (lgkmcnt), or load to LDS (vmcnt) */
-	uint64_t touched;	/* sets of REG_SET registers, as bits, that may have an outstanding one among them */
+	uint64_t touched;	/* sets of registers (access.h) that may have an outstanding one among them */
 	uint32_t reg[ACCESS_REGISTERS];
 };
 
-enum { REG_SET = 16 };
-_Static_assert(ACCESS_REGISTERS / REG_SET < 64, "one bit a set");
+/*
+ * The same at the border of a block, where paths meet: how recent operations are, which can be compared. NEWEST is the last one that
+ * was issued, one less the one before it, and so on; 0 is what is not outstanding. No count can tell an operation that has
+ * more than 62 behind it from an older one, so a byte is enough.
+ */
+enum { NEWEST = UINT8_MAX };
+
+struct border_counter {
+	uint32_t outstanding;
+	uint8_t last_flat, last_lds;
+	uint64_t touched;
+	uint8_t reg[ACCESS_REGISTERS];
+};
+
+struct border {
+	uint32_t kinds;		/* EVENT_* outstanding on lgkmcnt */
+	struct border_counter counter[WAIT_COUNTERS];
+};
 
 struct wait_state {
-	uint32_t kinds;		/* EVENT_* outstanding on lgkmcnt */
+	uint32_t kinds;
 	struct counter counter[WAIT_COUNTERS];
 };
 
+/*
+ * What makes an instruction worth a look, in one word: the sets of registers it could have to do with, and above them what is worth one
+ * always. Most instructions touch nothing that is outstanding, and cost no more than this word.
+ */
+enum { LOOK_EVENTS = ACCESS_SETS };			/* where EVENT_* start */
+#define LOOK_CONTROL (UINT64_C(1) << 63)		/* s_waitcnt, s_barrier */
+#define LOOK_ALWAYS (UINT64_MAX << LOOK_EVENTS)
+
 struct wait_analysis {
 	const struct flow *flow;
-	uint8_t events[ISA_OP_COUNT];
+	uint64_t *looks;	/* one for each instruction */
+	struct wait_state state;
 	void (*found)(void *userdata, const struct wait_finding *finding);	/* NULL while solving */
 	void *userdata;
 };
-
-static uint64_t sets_of(unsigned reg, unsigned count)
-{
-	return (UINT64_C(2) << (reg + count - 1) / REG_SET) - (UINT64_C(1) << reg / REG_SET);
-}
-
-/* The sets that an instruction could have to do with: a quick look that spares most instructions the thorough one. */
-static uint64_t sets_of_inst(const struct isa_op_info *info, const struct isa_inst *inst)
-{
-	uint64_t sets = (info->implicit_reads | info->implicit_writes) ? sets_of(ISA_VCC, ISA_EXEC + 2 - ISA_VCC) : 0;
-
-	for (unsigned i = 0; i < inst->n_operands; i++) {
-		const struct isa_operand *operand = &inst->operand[i];
-		if (operand->width > 0 && operand->code < ACCESS_REGISTERS)
-			sets |= sets_of(operand->code, operand->width);
-	}
-	return sets;
-}
 
 static bool is_outstanding(const struct counter *counter, uint32_t number)
 {
@@ -77,31 +84,32 @@ static bool starts_with(const char *name, const char *prefix)
 	return strncmp(name, prefix, strlen(prefix)) == 0;
 }
 
-static uint8_t events_of_op(const struct isa_op_info *info, unsigned op)
+static unsigned events_of(const struct isa_op_info *info, const struct isa_inst *inst)
 {
 	switch (info->unit) {
 	case ISA_UNIT_VMEM:
-		return op == ISA_BUFFER_INV ? 0 : EVENT_VMEM;
+		if (inst->op == ISA_BUFFER_INV)
+			return 0;
+		return EVENT_VMEM | (inst->flags & ISA_LDS ? EVENT_TO_LDS : 0);
 	case ISA_UNIT_FLAT:
 		if (starts_with(info->name, "flat_"))
 			return EVENT_FLAT;
 		return EVENT_VMEM | (strstr(info->name, "_load_lds_") ? EVENT_TO_LDS : 0);
 	case ISA_UNIT_LDS:
-		return op == ISA_DS_NOP ? 0 : EVENT_LDS;
+		return inst->op == ISA_DS_NOP ? 0 : EVENT_LDS;
 	case ISA_UNIT_SMEM:
 		return EVENT_SMEM;
 	default:
-		return op == ISA_S_SENDMSG || op == ISA_S_SENDMSGHALT ? EVENT_MESSAGE : 0;
+		return inst->op == ISA_S_SENDMSG || inst->op == ISA_S_SENDMSGHALT ? EVENT_MESSAGE : 0;
 	}
 }
 
-static unsigned events_of(const struct wait_analysis *analysis, const struct isa_inst *inst)
+static uint64_t look_of(const struct isa_op_info *info, const struct isa_inst *inst)
 {
-	unsigned events = analysis->events[inst->op];
+	struct access_sets sets = access_get_sets(info, inst);
+	bool control = info->kind == ISA_KIND_WAIT || info->kind == ISA_KIND_BARRIER;
 
-	if (events == EVENT_VMEM && (inst->flags & ISA_LDS))
-		events |= EVENT_TO_LDS;
-	return events;
+	return sets.reads | sets.writes | (uint64_t)events_of(info, inst) << LOOK_EVENTS | (control ? LOOK_CONTROL : 0);
 }
 
 /* ---- waiting --------------------------------------------------------------------------------------------------------- */
@@ -161,22 +169,17 @@ static void need(const struct wait_state *state, struct wait_finding *finding, u
 static void need_registers(const struct wait_state *state, struct wait_finding *finding, unsigned which,
 			   const struct access_range *range, unsigned reason)
 {
-	if (!(state->counter[which].touched & sets_of(range->first, range->count)))
+	if (!(state->counter[which].touched & access_sets_of(range->first, range->count)))
 		return;
 	for (unsigned reg = range->first; reg < range->first + range->count; reg++)
 		need(state, finding, which, state->counter[which].reg[reg], reason, reg);
 }
 
-static bool has_outstanding(const struct counter *counter)
-{
-	return counter->issued != counter->done;
-}
-
 static void need_for_registers(const struct wait_state *state, struct wait_finding *finding, const struct access *access,
-			       unsigned events)
+			       uint64_t look, unsigned events)
 {
 	for (unsigned which = 0; which < WAIT_COUNTERS; which++) {
-		if (!has_outstanding(&state->counter[which]))
+		if (!(state->counter[which].touched & look))
 			continue;
 		for (unsigned i = 0; i < access->n_reads; i++)
 			need_registers(state, finding, which, &access->reads[i], WAIT_FOR_READ);
@@ -211,7 +214,7 @@ static void issue(struct wait_state *state, unsigned which, const struct access 
 		counter->last_lds = counter->issued;
 	for (unsigned i = 0; i < access->n_writes; i++) {
 		const struct access_range *range = &access->writes[i];
-		counter->touched |= sets_of(range->first, range->count);
+		counter->touched |= access_sets_of(range->first, range->count);
 		for (unsigned reg = range->first; reg < range->first + range->count; reg++)
 			counter->reg[reg] = counter->issued;
 	}
@@ -238,123 +241,204 @@ static void apply_waitcnt(struct wait_state *state, const struct isa_inst *inst)
 		apply_wait(state, WAIT_LGKM, lgkmcnt);
 }
 
-static void step(struct wait_analysis *analysis, struct wait_state *state, uint32_t index)
+static uint64_t touched_by_outstanding(const struct wait_state *state)
 {
+	return state->counter[WAIT_VM].touched | state->counter[WAIT_LGKM].touched;
+}
+
+static void apply_finding(struct wait_analysis *analysis, const struct wait_finding *finding)
+{
+	bool needed = false;
+
+	for (unsigned which = 0; which < WAIT_COUNTERS; which++) {
+		if (finding->count[which] == WAIT_NONE)
+			continue;
+		apply_wait(&analysis->state, which, finding->count[which]);
+		needed = true;
+	}
+	if (needed && analysis->found)
+		analysis->found(analysis->userdata, finding);
+}
+
+static void step(struct wait_analysis *analysis, uint32_t index)
+{
+	struct wait_state *state = &analysis->state;
 	const struct isa_inst *inst = &analysis->flow->insts[index];
 	const struct isa_op_info *info = isa_op_info(analysis->flow->isa, inst->op);
-	unsigned events = events_of(analysis, inst);
+	uint64_t look = analysis->looks[index];
+	unsigned events = (look & ~LOOK_CONTROL) >> LOOK_EVENTS;
 
 	if (info->kind == ISA_KIND_WAIT) {
 		apply_waitcnt(state, inst);
 		return;
 	}
-	uint64_t touched = state->counter[WAIT_VM].touched | state->counter[WAIT_LGKM].touched;
-	if (!events && info->kind != ISA_KIND_BARRIER && !(touched & sets_of_inst(info, inst)))
-		return;
 
 	struct access access;
 	struct wait_finding finding = { .inst = index, .count = { WAIT_NONE, WAIT_NONE } };
 	access_get(info, inst, &access);
-	need_for_registers(state, &finding, &access, events);
+	need_for_registers(state, &finding, &access, look, events);
 	need_for_lds(state, &finding, info, events);
-	for (unsigned which = 0; which < WAIT_COUNTERS; which++)
-		apply_wait(state, which, finding.count[which]);
-	if (analysis->found && (finding.count[WAIT_VM] != WAIT_NONE || finding.count[WAIT_LGKM] != WAIT_NONE))
-		analysis->found(analysis->userdata, &finding);
+	apply_finding(analysis, &finding);
 	if (events)
 		issue_all(state, &access, events);
 }
 
-static void transfer(void *context, const struct flow_block *block, void *state)
+/* ---- borders of blocks ----------------------------------------------------------------------------------------------- */
+
+static uint32_t number_of(const struct counter *counter, uint8_t recency)
 {
-	for (uint32_t i = block->begin; i < block->end; i++)
-		step(context, state, i);
+	return recency ? counter->issued - (NEWEST - recency) : 0;
 }
 
-/* ---- where paths meet ------------------------------------------------------------------------------------------------ */
-
-static uint32_t renumber(uint32_t number, uint32_t done, uint32_t shift)
+static uint8_t recency_of(const struct counter *counter, uint32_t number)
 {
-	return number > done ? number - done + shift : 0;
+	if (!is_outstanding(counter, number))
+		return 0;
+	return (uint8_t)(NEWEST - MIN(counter->issued - number, NEWEST - 1u));
 }
 
-struct shift {			/* how the numbers of two counters become those of one */
-	uint32_t into, from_done, from;
-};
-
-static bool join_number(const struct shift *shift, uint32_t *into, uint32_t from)
+static unsigned take_set(uint64_t *sets)
 {
-	uint32_t ours = renumber(*into, 0, shift->into);
-	uint32_t theirs = renumber(from, shift->from_done, shift->from);
+	unsigned first = (unsigned)__builtin_ctzll(*sets) * ACCESS_SET;
 
-	*into = MAX(ours, theirs);
-	return theirs > ours;
+	*sets &= *sets - 1;
+	return first;
+}
+
+static void enter(struct counter *counter, const struct border_counter *border)
+{
+	counter->done = counter->issued;
+	counter->issued += border->outstanding;
+	counter->last_flat = number_of(counter, border->last_flat);
+	counter->last_lds = number_of(counter, border->last_lds);
+	counter->touched = border->touched;
+	for (uint64_t sets = border->touched; sets;) {
+		unsigned first = take_set(&sets);
+		for (unsigned reg = first; reg < first + ACCESS_SET; reg++)
+			counter->reg[reg] = number_of(counter, border->reg[reg]);
+	}
+}
+
+/* Says whether any of a set of registers is outstanding. */
+static bool leave_set(const struct counter *counter, unsigned first, uint8_t *recencies)
+{
+	unsigned any = 0;
+
+	for (unsigned i = 0; i < ACCESS_SET; i++) {
+		recencies[i] = recency_of(counter, counter->reg[first + i]);
+		any |= recencies[i];
+	}
+	return any;
+}
+
+static void leave(const struct counter *counter, struct border_counter *border)
+{
+	for (uint64_t sets = border->touched & ~counter->touched; sets;)
+		memset(&border->reg[take_set(&sets)], 0, ACCESS_SET);
+	border->touched = 0;
+	for (uint64_t sets = counter->touched; sets;) {
+		unsigned first = take_set(&sets);
+		if (leave_set(counter, first, &border->reg[first]))
+			border->touched |= access_sets_of(first, 1);
+	}
+	border->outstanding = counter->issued - counter->done;
+	border->last_flat = recency_of(counter, counter->last_flat);
+	border->last_lds = recency_of(counter, counter->last_lds);
+}
+
+static void transfer(void *context, const struct flow_block *block, void *border_state)
+{
+	struct wait_analysis *analysis = context;
+	struct wait_state *state = &analysis->state;
+	struct border *border = border_state;
+
+	state->kinds = border->kinds;
+	for (unsigned which = 0; which < WAIT_COUNTERS; which++)
+		enter(&state->counter[which], &border->counter[which]);
+	for (uint32_t i = block->begin; i < block->end; i++) {
+		if (analysis->looks[i] & (touched_by_outstanding(state) | LOOK_ALWAYS))
+			step(analysis, i);
+	}
+	if (analysis->found)
+		return;		/* nobody asks any more */
+	border->kinds = state->kinds;
+	for (unsigned which = 0; which < WAIT_COUNTERS; which++)
+		leave(&state->counter[which], &border->counter[which]);
+}
+
+static bool join_recency(uint8_t *into, const uint8_t *from, unsigned n)
+{
+	unsigned more = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		more |= from[i] > into[i];
+		into[i] = MAX(into[i], from[i]);
+	}
+	return more;
 }
 
 /*
- * Brings a counter to as many operations as either has outstanding, keeping how recent each is. `into` is the state at the entry of a
- * block: nothing in it is done (or was ever: numbers of operations that are done would come alive). One more operation that nothing
+ * Brings a counter to as many operations as either has outstanding, keeping how recent each is. One more operation that nothing
  * waits for is no change: loops of stores would never end.
  */
-static bool join_counter(struct counter *into, const struct counter *from)
+static bool join_counter(struct border_counter *into, const struct border_counter *from)
 {
-	uint32_t outstanding = MAX(into->issued, from->issued - from->done);
-	struct shift shift = {
-		.into = outstanding - into->issued,
-		.from_done = from->done,
-		.from = outstanding - (from->issued - from->done),
-	};
-	bool changed = join_number(&shift, &into->last_flat, from->last_flat);
-	changed |= join_number(&shift, &into->last_lds, from->last_lds);
-	uint64_t sets = from->touched | (shift.into ? into->touched : 0);
+	bool changed = join_recency(&into->last_flat, &from->last_flat, 1);
 
-	assert(into->done == 0);
-
-	for (; sets; sets &= sets - 1) {
-		unsigned first = (unsigned)__builtin_ctzll(sets) * REG_SET;
-		for (unsigned reg = first; reg < first + REG_SET; reg++)
-			changed |= join_number(&shift, &into->reg[reg], from->reg[reg]);
+	changed |= join_recency(&into->last_lds, &from->last_lds, 1);
+	for (uint64_t sets = from->touched; sets;) {
+		unsigned first = take_set(&sets);
+		changed |= join_recency(&into->reg[first], &from->reg[first], ACCESS_SET);
 	}
 	into->touched |= from->touched;
-	into->issued = outstanding;
+	into->outstanding = MAX(into->outstanding, from->outstanding);
 	return changed;
 }
 
 static bool join(void *into_state, const void *from_state)
 {
-	struct wait_state *into = into_state;
-	const struct wait_state *from = from_state;
+	struct border *into = into_state;
+	const struct border *from = from_state;
 	bool changed = (from->kinds & ~into->kinds) != 0;
 
 	into->kinds |= from->kinds;
 	for (unsigned which = 0; which < WAIT_COUNTERS; which++) {
-		if (has_outstanding(&from->counter[which]))
+		if (from->counter[which].outstanding)
 			changed |= join_counter(&into->counter[which], &from->counter[which]);
 	}
 	return changed;
 }
 
+/* ---- the analysis ---------------------------------------------------------------------------------------------------- */
+
+static int solve_and_report(struct wait_analysis *analysis, void (*found)(void *userdata, const struct wait_finding *finding))
+{
+	const struct flow *flow = analysis->flow;
+	struct flow_problem problem = { .state_size = sizeof(struct border), .join = join, .transfer = transfer, .context = analysis };
+	_cleanup_free_ void *borders = NULL;
+
+	int r = flow_solve(flow, &problem, &borders);
+	if (r < 0)
+		return r;
+	analysis->found = found;
+	for (uint32_t b = 0; b < flow->n_blocks; b++)
+		transfer(analysis, &flow->blocks[b], (struct border *)borders + b);
+	return 0;
+}
+
 int wait_find(const struct flow *flow, void (*found)(void *userdata, const struct wait_finding *finding), void *userdata)
 {
 	_cleanup_free_ struct wait_analysis *analysis = calloc(1, sizeof(*analysis));
-	if (!analysis)
+	_cleanup_free_ uint64_t *looks = malloc(MAX(flow->count, 1u) * sizeof(*looks));
+	if (!analysis || !looks)
 		return -ENOMEM;
 
+	for (uint32_t i = 0; i < flow->count; i++)
+		looks[i] = look_of(isa_op_info(flow->isa, flow->insts[i].op), &flow->insts[i]);
 	analysis->flow = flow;
-	for (unsigned op = ISA_OP_INVALID + 1; op < ISA_OP_COUNT; op++)
-		analysis->events[op] = events_of_op(isa_op_info(flow->isa, op), op);
-
-	_cleanup_free_ void *states = NULL;
-	struct flow_problem problem = { .state_size = sizeof(struct wait_state), .join = join, .transfer = transfer, .context = analysis };
-	int r = flow_solve(flow, &problem, &states);
-	if (r < 0)
-		return r;
-
-	analysis->found = found;
+	analysis->looks = looks;
 	analysis->userdata = userdata;
-	for (uint32_t b = 0; b < flow->n_blocks; b++)
-		transfer(analysis, &flow->blocks[b], (struct wait_state *)states + b);
-	return 0;
+	return solve_and_report(analysis, found);
 }
 
 const char *wait_reason_text(unsigned reason)

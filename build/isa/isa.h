@@ -17,6 +17,7 @@
  */
 #pragma once
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -276,12 +277,21 @@ struct isa_op_info {
 	struct isa_operand_info operand[ISA_MAX_OPERANDS];
 };
 
+/* The rows by enum isa_op; row 0 is empty. For isa_op_info() below, which is in the inner loops of the passes. */
+extern const struct isa_op_info isa_op_infos[ISA_OP_COUNT];
+
 /*
  * The row of an opcode; asserts that op is valid. Operand rows describe the form with the most operands. What a single instruction
  * can add is not in the row: buffer loads with ISA_LDS read M0; DPP with masks or without bound_ctrl, SDWA with UNUSED_PRESERVE and
  * op_sel with the destination's bit keep a part of what the destination held.
  */
-const struct isa_op_info *isa_op_info(const struct isa *isa, unsigned op);
+static inline const struct isa_op_info *isa_op_info(const struct isa *isa, unsigned op)
+{
+	assert(isa);
+	assert(op > ISA_OP_INVALID && op < ISA_OP_COUNT);
+
+	return &isa_op_infos[op];
+}
 
 /* s_waitcnt of gfx9: vmcnt 0..63, expcnt 0..7, lgkmcnt 0..15, packed as simm16 and back. The largest value means "do not wait". */
 uint16_t isa_waitcnt_pack(unsigned vmcnt, unsigned expcnt, unsigned lgkmcnt);

@@ -131,7 +131,7 @@ static void take_dpp(const uint32_t *w, struct parts *p, struct isa_inst *inst)
 /* Whether vdst names an SGPR: compares and lane reads. */
 static bool writes_scalar(const struct isa_row *row)
 {
-	return row->info.n_operands && (row->info.operand[0].allowed & ISA_ALLOW_SGPR);
+	return row->info->n_operands && (row->info->operand[0].allowed & ISA_ALLOW_SGPR);
 }
 
 static void take_vop(const uint32_t *w, size_t n, struct parts *p, struct isa_inst *inst)
@@ -168,8 +168,8 @@ static const struct isa_row *find_vop3_row(unsigned opcode)
 
 static bool has_field(const struct isa_row *row, enum isa_field field)
 {
-	for (unsigned i = 0; i < row->info.n_operands; i++) {
-		if (row->info.operand[i].field == field)
+	for (unsigned i = 0; i < row->info->n_operands; i++) {
+		if (row->info->operand[i].field == field)
 			return true;
 	}
 	return false;
@@ -208,7 +208,7 @@ static void take_mai(const uint32_t *w, struct parts *p, struct isa_inst *inst)
 	p->code[ISA_FIELD_VDST] += agpr ? 256 : 0;
 	p->code[ISA_FIELD_SRC0] += bits(w[1], 27, 1) && p->code[ISA_FIELD_SRC0] >= ISA_VGPR0 ? 256 : 0;
 	p->code[ISA_FIELD_SRC1] += bits(w[1], 28, 1) && p->code[ISA_FIELD_SRC1] >= ISA_VGPR0 ? 256 : 0;
-	if (p->row->info.operand[0].role == ISA_ROLE_DST && p->code[ISA_FIELD_SRC2] >= ISA_VGPR0)
+	if (p->row->info->operand[0].role == ISA_ROLE_DST && p->code[ISA_FIELD_SRC2] >= ISA_VGPR0)
 		p->code[ISA_FIELD_SRC2] += agpr ? 256 : 0;
 }
 
@@ -319,15 +319,15 @@ static struct isa_operand make_operand(const struct parts *p, const struct isa_o
 /* Returns whether a literal follows. */
 static bool make_operands(const struct parts *p, struct isa_inst *inst)
 {
-	unsigned first = isa_row_first_operand(p->row, inst->flags), last = p->row->info.n_operands;
+	unsigned first = isa_row_first_operand(p->row, inst->flags), last = p->row->info->n_operands;
 	bool literal = false;
 
-	if (p->soffset_missing && last && p->row->info.operand[last - 1].field == ISA_FIELD_SOFFSET)
+	if (p->soffset_missing && last && p->row->info->operand[last - 1].field == ISA_FIELD_SOFFSET)
 		last--;
 	for (unsigned i = first; i < last; i++) {
 		struct isa_operand *operand = &inst->operand[inst->n_operands++];
 
-		*operand = make_operand(p, &p->row->info.operand[i], inst);
+		*operand = make_operand(p, &p->row->info->operand[i], inst);
 		literal |= operand->code == ISA_LITERAL;
 	}
 	return literal;

@@ -90,9 +90,9 @@ static bool constant_fits_type(const struct isa_operand *operand, unsigned type,
 /* Which operands of the row the instruction has: from first to before last. */
 static int find_range(const struct isa_row *row, const struct isa_inst *inst, unsigned *ret_first, unsigned *ret_last)
 {
-	unsigned first = isa_row_first_operand(row, inst->flags), last = row->info.n_operands;
+	unsigned first = isa_row_first_operand(row, inst->flags), last = row->info->n_operands;
 
-	if (row->format == ISA_FORMAT_SMEM && last > 0 && row->info.operand[last - 1].field == ISA_FIELD_SOFFSET &&
+	if (row->format == ISA_FORMAT_SMEM && last > 0 && row->info->operand[last - 1].field == ISA_FIELD_SOFFSET &&
 	    inst->n_operands == last - 1)
 		last--;
 	if (inst->n_operands != last - first)
@@ -112,7 +112,7 @@ static int sort_operands(const struct isa_row *row, const struct isa_inst *inst,
 	if (r < 0)
 		return r;
 	for (unsigned i = first; i < last; i++) {
-		const struct isa_operand_info *info = &row->info.operand[i];
+		const struct isa_operand_info *info = &row->info->operand[i];
 		const struct isa_operand *operand = &inst->operand[i - first];
 
 		if (!operand_fits(operand, info->allowed, isa_row_operand_width(row, info, inst->flags, has_saddr)))
@@ -179,7 +179,7 @@ static int encode_sopk(const struct isa_fields *f, uint32_t *w)
 
 	if (isa_has(f, ISA_FIELD_SIMM16) && (simm16 + 0x8000 > 0x17fff))	/* -0x8000..0xffff */
 		return -EINVAL;
-	if (has_reserved_bits(simm16, f->row->info.operand[0].type))
+	if (has_reserved_bits(simm16, f->row->info->operand[0].type))
 		return -EINVAL;
 	if (f->row->format == ISA_FORMAT_SOPK)
 		w[0] = 0xbu << 28 | (uint32_t)f->row->opcode << 23 | f->code[ISA_FIELD_SDST] << 16 | (simm16 & 0xffff);
@@ -258,7 +258,7 @@ static int encode_ds(const struct isa_fields *f, uint32_t *w)
 	bool gds = isa_has_trait(f, ISA_TRAIT_GDS_ONLY);
 	int agpr = data_is_agpr(f);
 
-	if (agpr < 0 || inst->offset < 0 || inst->offset > (f->row->info.n_operands || gds ? 0xffff : 0))
+	if (agpr < 0 || inst->offset < 0 || inst->offset > (f->row->info->n_operands || gds ? 0xffff : 0))
 		return -EINVAL;
 	if (inst->flags != (gds ? ISA_GDS : 0) || (gds && f->code[ISA_FIELD_ADDR] % 2))	/* the register of a GWS is even */
 		return -EINVAL;
@@ -274,10 +274,10 @@ static int encode_buffer(const struct isa_fields *f, uint32_t *w)
 {
 	const struct isa_inst *inst = f->inst;
 	bool typed = f->row->format == ISA_FORMAT_MTBUF, addressed = (inst->flags & (ISA_OFFEN | ISA_IDXEN)) != 0;
-	unsigned known = ISA_SC0 | ISA_SC1 | (f->row->info.n_operands ? ISA_NT | ISA_OFFEN | ISA_IDXEN | ISA_LDS : 0);
+	unsigned known = ISA_SC0 | ISA_SC1 | (f->row->info->n_operands ? ISA_NT | ISA_OFFEN | ISA_IDXEN | ISA_LDS : 0);
 	int agpr = data_is_agpr(f);
 
-	if (agpr < 0 || inst->offset < 0 || inst->offset > (f->row->info.n_operands ? 0xfff : 0) || (inst->flags & ~known))
+	if (agpr < 0 || inst->offset < 0 || inst->offset > (f->row->info->n_operands ? 0xfff : 0) || (inst->flags & ~known))
 		return -EINVAL;
 	if ((inst->flags & ISA_LDS) && !isa_has_trait(f, ISA_TRAIT_LDSDMA))
 		return -EINVAL;
@@ -392,7 +392,7 @@ int isa_encode(const struct isa *isa, const struct isa_inst *inst, uint32_t ret_
 	uint32_t w[ISA_MAX_DWORDS];
 	int n;
 
-	if (!isa || f.row->format == ISA_FORMAT_NONE || inst->n_operands > f.row->info.n_operands)
+	if (!isa || f.row->format == ISA_FORMAT_NONE || inst->n_operands > f.row->info->n_operands)
 		return -EINVAL;
 	n = sort_operands(f.row, inst, &f);
 	if (n < 0)

@@ -24,7 +24,7 @@ static bool constant_bus_fits(const struct isa_fields *f)
 	static const uint8_t sources[] = { ISA_FIELD_SRC0, ISA_FIELD_SRC1, ISA_FIELD_SRC2, ISA_FIELD_CARRY_IN };
 	unsigned n = f->literal, seen = ISA_NONE, seen_width = 0;
 
-	if (f->row->info.implicit_reads & ISA_IMPLICIT_VCC) {
+	if (f->row->info->implicit_reads & ISA_IMPLICIT_VCC) {
 		seen = ISA_VCC;
 		seen_width = 2;
 		n++;
@@ -55,8 +55,8 @@ static int source_modifiers(const struct isa_fields *f, unsigned allowed_float, 
 {
 	unsigned mods = 0;
 
-	for (unsigned i = 0; i < f->row->info.n_operands; i++) {
-		const struct isa_operand_info *info = &f->row->info.operand[i];
+	for (unsigned i = 0; i < f->row->info->n_operands; i++) {
+		const struct isa_operand_info *info = &f->row->info->operand[i];
 		bool is_float = is_float_type(info->type) || isa_has_trait(f, ISA_TRAIT_FMODS);
 		unsigned mod = f->mod[info->field], n;
 
@@ -226,7 +226,7 @@ int isa_encode_mai(const struct isa_fields *f, uint32_t *w)
 {
 	const struct isa_inst *inst = f->inst;
 	unsigned vdst = f->code[ISA_FIELD_VDST], src2 = f->code[ISA_FIELD_SRC2];
-	bool sparse = f->width[ISA_FIELD_SRC2] == 1 && f->row->info.operand[0].role == ISA_ROLE_DST_SRC;
+	bool sparse = f->width[ISA_FIELD_SRC2] == 1 && f->row->info->operand[0].role == ISA_ROLE_DST_SRC;
 	unsigned top = isa_has_trait(f, ISA_TRAIT_NEG) ? inst->neg_lo : inst->blgp;
 
 	if (f->any_mod || inst->form > ISA_FORM_SHORT || inst->flags || inst->omod || inst->op_sel || inst->op_sel_hi ||
@@ -261,11 +261,11 @@ static int encode_sdwa(const struct isa_fields *f, uint32_t *w)
 	const struct isa_inst *inst = f->inst;
 	bool vopc = f->row->format == ISA_FORMAT_VOPC, two = isa_has(f, ISA_FIELD_SRC1);
 	bool source_only = isa_has_trait(f, ISA_TRAIT_SRCSEL);
-	bool omod = isa_has_trait(f, ISA_TRAIT_OMOD) && is_float_type(f->row->info.operand[0].type);
+	bool omod = isa_has_trait(f, ISA_TRAIT_OMOD) && is_float_type(f->row->info->operand[0].type);
 	unsigned mods;
 	int r;
 
-	r = source_modifiers(f, f->row->info.operand[0].type == ISA_TYPE_PKF16 ? 0 : ISA_NEG | ISA_ABS, source_only ? 0 : ISA_SEXT,
+	r = source_modifiers(f, f->row->info->operand[0].type == ISA_TYPE_PKF16 ? 0 : ISA_NEG | ISA_ABS, source_only ? 0 : ISA_SEXT,
 			     &mods);
 	if (r < 0)
 		return r;

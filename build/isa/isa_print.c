@@ -251,7 +251,7 @@ static void put_immediate(struct out *out, uint32_t value, unsigned type)
 /* s_setreg_imm32_b32 has its hwreg in the offset: `literal` is the other number. */
 static uint32_t immediate_value(const struct isa_row *row, const struct isa_inst *inst)
 {
-	bool two = row->format == ISA_FORMAT_SOPK && row->info.operand[1].field == ISA_FIELD_LITERAL;
+	bool two = row->format == ISA_FORMAT_SOPK && row->info->operand[1].field == ISA_FIELD_LITERAL;
 
 	return two ? (uint32_t)inst->offset : inst->literal;
 }
@@ -319,8 +319,8 @@ static unsigned count_sources(const struct isa_row *row)
 {
 	unsigned n = 0;
 
-	for (unsigned i = 0; i < row->info.n_operands; i++)
-		n += row->info.operand[i].field >= ISA_FIELD_SRC0 && row->info.operand[i].field <= ISA_FIELD_SRC2;
+	for (unsigned i = 0; i < row->info->n_operands; i++)
+		n += row->info->operand[i].field >= ISA_FIELD_SRC0 && row->info->operand[i].field <= ISA_FIELD_SRC2;
 	return n;
 }
 
@@ -500,7 +500,7 @@ static void put_smem_modifiers(struct out *out, const struct isa_row *row, const
 	const char *sign = inst->offset < 0 ? "-" : "";
 	unsigned magnitude = inst->offset < 0 ? -(unsigned)inst->offset : (unsigned)inst->offset;
 
-	if (row->info.n_operands && inst->n_operands < row->info.n_operands)
+	if (row->info->n_operands && inst->n_operands < row->info->n_operands)
 		put(out, ", %s0x%x", sign, magnitude);
 	else if (inst->offset)
 		put(out, " offset:%s0x%x", sign, magnitude);
@@ -572,11 +572,11 @@ int isa_print(const struct isa *isa, const struct isa_inst *inst, char *text, si
 	struct out out = { .text = text, .size = size };
 	unsigned first = isa_row_first_operand(row, inst->flags);
 
-	if (!isa || row->format == ISA_FORMAT_NONE || first + inst->n_operands > row->info.n_operands)
+	if (!isa || row->format == ISA_FORMAT_NONE || first + inst->n_operands > row->info->n_operands)
 		return -EINVAL;
-	put(&out, "%s%s", row->info.name, suffix(isa, row, inst));
+	put(&out, "%s%s", row->info->name, suffix(isa, row, inst));
 	for (unsigned i = 0; i < inst->n_operands; i++) {
-		const struct isa_operand_info *info = &row->info.operand[first + i];
+		const struct isa_operand_info *info = &row->info->operand[first + i];
 
 		if (info->type == ISA_TYPE_ENDPGM && (inst->literal & 0xffff) == 0)
 			continue;

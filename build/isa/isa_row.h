@@ -43,7 +43,7 @@ enum {				/* isa_row.traits */
 };
 
 struct isa_row {
-	struct isa_op_info info;
+	const struct isa_op_info *info;
 	uint8_t format;		/* enum isa_format */
 	uint16_t opcode;	/* of the shortest form */
 	uint32_t traits;	/* ISA_TRAIT_* */
@@ -63,11 +63,11 @@ static inline const struct isa_row *isa_row(unsigned op)
 /* The row operand that the first operand of an instruction is: some have none of the row's first (see struct isa_inst). */
 static inline unsigned isa_row_first_operand(const struct isa_row *row, unsigned flags)
 {
-	bool flat = row->info.unit == ISA_UNIT_FLAT;
+	bool flat = row->info->unit == ISA_UNIT_FLAT;
 
 	if (row->format == ISA_FORMAT_MUBUF)
 		return flags & ISA_LDS ? 1 : 0;
-	return flat && row->info.kind == ISA_KIND_ATOMIC && !(flags & ISA_SC0) ? 1 : 0;
+	return flat && row->info->kind == ISA_KIND_ATOMIC && !(flags & ISA_SC0) ? 1 : 0;
 }
 
 /* The width of an operand; that of an address depends on how the address is put together. */

@@ -157,22 +157,30 @@ enum {				/* the unit that executes a format */
 #define LIST(...) __VA_ARGS__
 #define COUNT_OF(...) (sizeof((const struct isa_operand_info[]){ __VA_ARGS__ }) / sizeof(struct isa_operand_info))
 
-const struct isa_row isa_rows[ISA_OP_COUNT] = {
+const struct isa_op_info isa_op_infos[ISA_OP_COUNT] = {
 #define ISA_OP(op_, name_, format_, opcode_, kind_, operands_, implicit_, traits_) \
 	[ISA_##op_] = { \
-		.info = { \
-			.name = name_, \
-			.unit = UNIT_##format_, \
-			.kind = ISA_KIND_##kind_, \
-			.n_operands = COUNT_OF operands_, \
-			.implicit_reads = (implicit_) & 15, \
-			.implicit_writes = (implicit_) >> 4, \
-			.mfma_passes = (traits_) >> 24, \
-			.d16 = ((traits_) & D16) != 0, \
-			.xdl = ((traits_) & XDL) != 0, \
-			.packed = ((traits_) & PACKED) != 0, \
-			.operand = { LIST operands_ }, \
-		}, \
+		.name = name_, \
+		.unit = UNIT_##format_, \
+		.kind = ISA_KIND_##kind_, \
+		.n_operands = COUNT_OF operands_, \
+		.implicit_reads = (implicit_) & 15, \
+		.implicit_writes = (implicit_) >> 4, \
+		.mfma_passes = (traits_) >> 24, \
+		.d16 = ((traits_) & D16) != 0, \
+		.xdl = ((traits_) & XDL) != 0, \
+		.packed = ((traits_) & PACKED) != 0, \
+		.operand = { LIST operands_ }, \
+	},
+#include "build/isa/isa_table_gfx9.inc"
+#undef ISA_OP
+};
+
+const struct isa_row isa_rows[ISA_OP_COUNT] = {
+	[ISA_OP_INVALID] = { .info = &isa_op_infos[ISA_OP_INVALID] },
+#define ISA_OP(op_, name_, format_, opcode_, kind_, operands_, implicit_, traits_) \
+	[ISA_##op_] = { \
+		.info = &isa_op_infos[ISA_##op_], \
 		.format = ISA_FORMAT_##format_, \
 		.opcode = opcode_, \
 		.traits = (traits_) & 0xffffff, \
@@ -199,12 +207,4 @@ const struct isa *isa_find(const char *name)
 	static const struct isa gfx942 = { .name = "gfx942" };
 
 	return name && strcmp(name, gfx942.name) == 0 ? &gfx942 : NULL;
-}
-
-const struct isa_op_info *isa_op_info(const struct isa *isa, unsigned op)
-{
-	assert(isa);
-	assert(op > ISA_OP_INVALID && op < ISA_OP_COUNT);
-
-	return &isa_rows[op].info;
 }
