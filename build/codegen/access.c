@@ -14,8 +14,6 @@ static void add(struct access_range *ranges, unsigned *count, unsigned first, un
 
 static void add_implicit(struct access_range *ranges, unsigned *count, unsigned mask)
 {
-	if (mask == 0)
-		return;
 	if (mask & ISA_IMPLICIT_SCC)
 		add(ranges, count, ISA_SCC, 1, ACCESS_IMPLICIT);
 	if (mask & ISA_IMPLICIT_VCC)
@@ -26,28 +24,52 @@ static void add_implicit(struct access_range *ranges, unsigned *count, unsigned 
 		add(ranges, count, ISA_M0, 1, ACCESS_IMPLICIT);
 }
 
+/* The data of an atomic is overwritten only when it returns something. */
+static unsigned role_of(const struct isa_op_info *info, const struct isa_inst *inst, unsigned operand)
+{
+	unsigned role = info->operand[operand].role;
+
+	if (role == ISA_ROLE_DST_SRC && info->kind == ISA_KIND_ATOMIC && !(inst->flags & ISA_SC0))
+		return ISA_ROLE_SRC;
+	return role;
+}
+
 void access_get(const struct isa_op_info *info, const struct isa_inst *inst, struct access *ret_access)
 {
-	unsigned offset = access_row_offset(info, inst);
+	unsigned offset = access_row_offset(info, inst), n_reads = 0, n_writes = 0;
 
-	ret_access->n_reads = 0;
-	ret_access->n_writes = 0;
 	for (unsigned i = 0; i < inst->n_operands; i++) {
 		const struct isa_operand *operand = &inst->operand[i];
-		unsigned role = info->operand[i + offset].role;
 
 		if (!is_register(operand))
 			continue;
-		/* The data of an atomic is overwritten only when it returns something. */
-		if (role == ISA_ROLE_DST_SRC && info->kind == ISA_KIND_ATOMIC && !(inst->flags & ISA_SC0))
-			role = ISA_ROLE_SRC;
+		unsigned role = role_of(info, inst, i + offset);
 		if (role != ISA_ROLE_DST)
-			add(ret_access->reads, &ret_access->n_reads, operand->code, operand->width, i + offset);
+			add(ret_access->reads, &n_reads, operand->code, operand->width, i + offset);
 		if (role != ISA_ROLE_SRC)
-			add(ret_access->writes, &ret_access->n_writes, operand->code, operand->width, i + offset);
+			add(ret_access->writes, &n_writes, operand->code, operand->width, i + offset);
 	}
-	add_implicit(ret_access->reads, &ret_access->n_reads, info->implicit_reads);
-	add_implicit(ret_access->writes, &ret_access->n_writes, info->implicit_writes);
+	if (info->implicit_reads)
+		add_implicit(ret_access->reads, &n_reads, info->implicit_reads);
+	if (info->implicit_writes)
+		add_implicit(ret_access->writes, &n_writes, info->implicit_writes);
+	ret_access->n_reads = n_reads;
+	ret_access->n_writes = n_writes;
+}
+
+unsigned access_get_writes(const struct isa_op_info *info, const struct isa_inst *inst, struct access_range ret_writes[ACCESS_MAX])
+{
+	unsigned offset = access_row_offset(info, inst), n = 0;
+
+	for (unsigned i = 0; i < inst->n_operands; i++) {
+		const struct isa_operand *operand = &inst->operand[i];
+
+		if (role_of(info, inst, i + offset) != ISA_ROLE_SRC && is_register(operand))
+			add(ret_writes, &n, operand->code, operand->width, i + offset);
+	}
+	if (info->implicit_writes)
+		add_implicit(ret_writes, &n, info->implicit_writes);
+	return n;
 }
 
 static uint64_t implicit_sets(unsigned mask)

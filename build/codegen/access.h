@@ -22,6 +22,9 @@ struct access {
 
 void access_get(const struct isa_op_info *info, const struct isa_inst *inst, struct access *ret_access);
 
+/* The writes alone, for who has no use for the rest. Returns how many. */
+unsigned access_get_writes(const struct isa_op_info *info, const struct isa_inst *inst, struct access_range ret_writes[ACCESS_MAX]);
+
 /*
  * The same, roughly: sets of ACCESS_SET neighbouring registers as bits. Most pairs of instructions have nothing to do with each other,
  * and two ands say so. A set may have a bit too many, never one too few.

@@ -110,17 +110,16 @@ static bool is_redundant(const struct dedup *dedup, const struct isa_inst *inst)
 
 static void forget_writes(struct dedup *dedup, const struct isa_op_info *info, const struct isa_inst *inst)
 {
-	struct access access;
+	struct access_range writes[ACCESS_MAX];
+	unsigned n = access_get_writes(info, inst, writes);
 
-	access_get(info, inst, &access);
-	for (unsigned i = 0; i < access.n_writes; i++) {
-		const struct access_range *range = &access.writes[i];
-		for (unsigned reg = range->first; reg < range->first + range->count; reg++) {
+	for (unsigned i = 0; i < n; i++) {
+		for (unsigned reg = writes[i].first; reg < writes[i].first + writes[i].count; reg++) {
 			dedup->versions[reg]++;
 			dedup->known[reg].run = 0;
-			if (reg == ISA_EXEC || reg == ISA_EXEC + 1)
-				dedup->vector_run++;
 		}
+		if (writes[i].first <= ISA_EXEC + 1 && writes[i].first + writes[i].count > ISA_EXEC)
+			dedup->vector_run++;
 	}
 }
 

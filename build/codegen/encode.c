@@ -89,34 +89,46 @@ static int fail_inst(struct ir *ir, const struct isa_inst *inst, int error)
 	return ir_fail(ir, error, "'%s' cannot be encoded", line);
 }
 
-/* Encodes all, with zero where a distance belongs, and notes at which dword each instruction starts. */
+/* Encodes one instruction, with zero where a distance belongs. Returns the number of dwords. */
+static int encode_inst(const struct ir *ir, const struct isa_op_info *info, struct isa_inst *inst, uint32_t *ret_dwords)
+{
+	if (!ir_refers_to_label(ir, inst)) {
+		shorten_literals(info, inst);
+		return isa_encode(ir->isa, inst, ret_dwords);
+	}
+	struct isa_inst placeless = *inst;
+	placeless.literal = 0;
+	return isa_encode(ir->isa, &placeless, ret_dwords);
+}
+
+/* Encodes all and notes at which dword each instruction starts. */
 static int encode_insts(struct ir *ir, struct buffer *code, uint32_t *starts, struct ir_stats *stats)
 {
-	uint32_t dwords[ISA_MAX_DWORDS], at = 0;
+	size_t base = code->size;
+	uint32_t at = 0;
 
+	/* Room for the longest that it can be, so that no instruction has to ask for its own. */
+	uint8_t *place = buffer_extend(code, (ir->count + 1) * ISA_MAX_DWORDS * 4);
+	if (!place)
+		return ir_fail(ir, -ENOMEM, "no memory");
+	code->size = base;
 	for (size_t i = 0; i < ir->count; i++) {
 		struct isa_inst *inst = &ir->insts[i];
 		const struct isa_op_info *info = isa_op_info(ir->isa, inst->op);
-		int n;
+		uint32_t dwords[ISA_MAX_DWORDS];
 
-		starts[i] = at;
 		count_inst(info, inst, stats);
-		if (ir_refers_to_label(ir, inst)) {
-			struct isa_inst placeless = *inst;
-			placeless.literal = 0;
-			n = isa_encode(ir->isa, &placeless, dwords);
-		} else {
-			shorten_literals(info, inst);
-			n = isa_encode(ir->isa, inst, dwords);
-		}
+		int n = encode_inst(ir, info, inst, dwords);
 		if (n < 0)
 			return fail_inst(ir, inst, n);
-		buffer_append(code, dwords, (size_t)n * 4);
+		memcpy(place + (size_t)at * 4, dwords, sizeof(dwords));
+		starts[i] = at;
 		at += (uint32_t)n;
 	}
 	starts[ir->count] = at;
 	stats->dwords = at;
-	return code->failed ? ir_fail(ir, -ENOMEM, "no memory") : 0;
+	code->size = base + (size_t)at * 4;
+	return 0;
 }
 
 static int64_t distance(const struct ir *ir, const uint32_t *starts, size_t branch)

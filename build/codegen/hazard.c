@@ -9,9 +9,11 @@
 #include <string.h>
 
 struct producer_entry {
-	struct facts facts;
+	const struct facts *facts;
 	uint32_t index;
-	uint32_t age;		/* wait states since */
+	uint32_t born;		/* wait states at which it was issued, on the clock of the analysis */
+	bool has_party;
+	struct party party;	/* once something has asked for it */
 };
 
 enum { WINDOW = 64, OLDEST = 19 };
@@ -32,43 +34,99 @@ struct hazard_state {		/* at the border of a block */
 enum { CLAUSE_NONE, CLAUSE_VMEM, CLAUSE_SMEM };
 enum { CLAUSE_DEPTH = 19 };
 
+struct clause_member {
+	struct access_sets sets;
+	struct access access;
+};
+
 struct clause {
 	unsigned kind, count;
 	bool meets;		/* one of them reads what one of them writes; the next breaks the clause */
 	unsigned depth;		/* as far as LLVM looks back: 19 instructions where AccVGPRs are used, else 5 */
-	struct access access[CLAUSE_DEPTH];	/* a ring; count - 1 is the last one */
+	struct clause_member members[CLAUSE_DEPTH];	/* a ring; count - 1 is the last one */
 };
+
+/*
+ * The window is a ring of producers in the order they came. One that nobody cares about any more may stay behind another that somebody
+ * does: it is too old for every rule, so it does no harm.
+ */
+enum { RING = 128 };
 
 struct hazard_analysis {
 	const struct flow *flow;
 	struct facts_tables tables;
-	struct producer_entry entries[WINDOW + 1];	/* one more: for the instruction that is looked at */
-	uint8_t window[WINDOW + 1];	/* the recent producers, as numbers of entries; behind n_window stand the free ones */
-	uint32_t n_window;
+	struct facts *facts;		/* of each instruction */
+	struct producer_entry ring[RING];
+	uint32_t first, end;		/* the window: entries first .. end-1, modulo RING; the instruction that is looked at is `end` */
+	uint32_t now;			/* the clock, in wait states; never set back */
 	uint32_t unknown;	/* as in hazard_state */
 	struct clause clause;
 	void (*found)(void *userdata, const struct hazard_finding *finding);	/* NULL while solving */
 	void *userdata;
 };
 
-static void check_against(const struct facts_tables *tables, const struct producer_entry *entry, const struct facts *consumer,
-			  struct hazard_finding *finding)
+static struct producer_entry *entry_at(struct hazard_analysis *analysis, uint32_t place)
 {
-	uint64_t set = entry->facts.produces & consumer->consumes;
+	return &analysis->ring[place % RING];
+}
 
-	/* Most instructions that could collide have nothing to do with each other. */
-	if ((set & tables->by_write) && !facts_write_any(&entry->facts.access, &consumer->access))
-		set &= ~tables->by_write;
+static uint32_t age_of(const struct hazard_analysis *analysis, const struct producer_entry *entry)
+{
+	return analysis->now - entry->born;
+}
+
+static bool still_matters(const struct hazard_analysis *analysis, const struct producer_entry *entry)
+{
+	return age_of(analysis, entry) < entry->facts->lifetime;
+}
+
+static const struct party *party_of(const struct hazard_analysis *analysis, struct producer_entry *entry)
+{
+	if (!entry->has_party) {
+		entry->party.inst = &analysis->flow->insts[entry->index];
+		entry->party.info = isa_op_info(analysis->flow->isa, entry->party.inst->op);
+		access_get(entry->party.info, entry->party.inst, &entry->party.access);
+		entry->has_party = true;
+	}
+	return &entry->party;
+}
+
+/* Holds one producer against one consumer that have rules in common: `set`. */
+static void check_rules(const struct hazard_analysis *analysis, uint64_t set, struct producer_entry *entry,
+			struct producer_entry *consumer_entry, struct hazard_finding *finding)
+{
+	const struct party *producer = party_of(analysis, entry), *consumer = party_of(analysis, consumer_entry);
+	uint32_t age = age_of(analysis, entry);
+
+	if ((set & analysis->tables.by_write) && !facts_write_any(&producer->access, &consumer->access))
+		set &= ~analysis->tables.by_write;
 	for (; set; set &= set - 1) {
 		const struct rule *rule = &facts_rules[__builtin_ctzll(set)];
-		uint32_t states = facts_states(rule, &entry->facts);
+		uint32_t states = facts_states(rule, producer->info);
 
-		if (states <= entry->age + finding->missing || !facts_meet(rule, &entry->facts, consumer))
+		if (states <= age + finding->missing || !facts_meet(rule, producer, consumer))
 			continue;
-		finding->missing = states - entry->age;
+		finding->missing = states - age;
 		finding->producer = entry->index;
 		finding->rule = rule->text;
 		finding->source = rule->source;
+	}
+}
+
+/* Most instructions that could collide have nothing to do with each other: their registers lie elsewhere. */
+static void check_window(struct hazard_analysis *analysis, struct producer_entry *consumer, struct hazard_finding *finding)
+{
+	const struct facts *facts = consumer->facts;
+	uint64_t touched = facts->sets.reads | facts->sets.writes;
+
+	for (uint32_t i = analysis->first; i != analysis->end; i++) {
+		struct producer_entry *entry = entry_at(analysis, i);
+		uint64_t set = entry->facts->produces & facts->consumes;
+
+		if (!(entry->facts->sets.writes & touched))
+			set &= ~analysis->tables.by_write;
+		if (set)
+			check_rules(analysis, set, entry, consumer, finding);
 	}
 }
 
@@ -80,58 +138,72 @@ static unsigned clause_kind_of(const struct isa_op_info *info)
 }
 
 /* A load to LDS stores there. */
-static bool stores(const struct facts *facts)
+static bool stores(const struct party *party)
 {
-	return facts->info->kind == ISA_KIND_STORE || facts->info->kind == ISA_KIND_ATOMIC || facts_is_load_to_lds(facts->info, facts->inst);
+	return party->info->kind == ISA_KIND_STORE || party->info->kind == ISA_KIND_ATOMIC || facts_is_load_to_lds(party->info, party->inst);
+}
+
+static bool write_read(const struct clause_member *a, const struct clause_member *b)
+{
+	return (a->sets.writes & b->sets.reads) && facts_write_read(&a->access, &b->access);
 }
 
 /* Does this instruction, or one of the clause, read what the other writes? */
-static bool meets_clause(const struct clause *clause, const struct access *last)
+static bool meets_clause(const struct clause *clause, const struct clause_member *last)
 {
-	bool meets = facts_write_read(last, last);
+	bool meets = write_read(last, last);
 
 	for (unsigned i = 0; i < MIN(clause->count, clause->depth) && !meets; i++)
-		meets = facts_write_read(&clause->access[i], last) || facts_write_read(last, &clause->access[i]);
+		meets = write_read(&clause->members[i], last) || write_read(last, &clause->members[i]);
 	return meets;
 }
 
 static bool writes_anything(const struct clause *clause)
 {
 	for (unsigned i = 0; i < MIN(clause->count, clause->depth); i++) {
-		if (clause->access[i].n_writes > 0)
+		if (clause->members[i].access.n_writes > 0)
 			return true;
 	}
 	return false;
 }
 
-static void check_clause(struct hazard_analysis *analysis, const struct facts *facts, uint32_t index, struct hazard_finding *finding)
+static void join_clause(struct hazard_analysis *analysis, struct producer_entry *entry, struct hazard_finding *finding)
 {
 	struct clause *clause = &analysis->clause;
-	unsigned kind = clause_kind_of(facts->info);
+	const struct party *party = party_of(analysis, entry);
+	struct clause_member member = { .sets = entry->facts->sets, .access = party->access };
+
+	clause->meets |= meets_clause(clause, &member);
+	if (writes_anything(clause) && (clause->meets || stores(party))) {
+		finding->missing = 1;
+		finding->producer = entry->index - 1;
+		finding->rule = "memory instructions in a row cannot be replayed (XNACK)";
+		finding->source = "LLVM GCNHazardRecognizer::checkSoftClauseHazards";
+		finding->xnack_only = true;
+		clause->count = 0;
+		clause->meets = write_read(&member, &member);
+	}
+	clause->members[clause->count++ % clause->depth] = member;
+}
+
+static void check_clause(struct hazard_analysis *analysis, struct producer_entry *entry, const struct isa_op_info *info,
+			 struct hazard_finding *finding)
+{
+	struct clause *clause = &analysis->clause;
+	unsigned kind = clause_kind_of(info);
 
 	if (kind == CLAUSE_NONE || kind != clause->kind || finding->missing) {
 		clause->count = 0;
 		clause->kind = kind;
 		clause->meets = false;
-		if (kind == CLAUSE_NONE)
-			return;
 	}
-	clause->meets |= meets_clause(clause, &facts->access);
-	if (writes_anything(clause) && (clause->meets || stores(facts))) {
-		finding->missing = 1;
-		finding->producer = index - 1;
-		finding->rule = "memory instructions in a row cannot be replayed (XNACK)";
-		finding->source = "LLVM GCNHazardRecognizer::checkSoftClauseHazards";
-		finding->xnack_only = true;
-		clause->count = 0;
-		clause->meets = facts_write_read(&facts->access, &facts->access);
-	}
-	clause->access[clause->count++ % clause->depth] = facts->access;
+	if (kind != CLAUSE_NONE)
+		join_clause(analysis, entry, finding);
 }
 
-static uint32_t wait_states_of(const struct facts *facts)
+static uint32_t wait_states_of(const struct isa_op_info *info, const struct isa_inst *inst)
 {
-	return facts->info->kind == ISA_KIND_NOP ? (facts->inst->literal & HAZARD_MAX_NOP) + 1 : 1;
+	return info->kind == ISA_KIND_NOP ? (inst->literal & HAZARD_MAX_NOP) + 1 : 1;
 }
 
 static void check_unknown(const struct hazard_analysis *analysis, uint32_t index, struct hazard_finding *finding)
@@ -144,76 +216,62 @@ static void check_unknown(const struct hazard_analysis *analysis, uint32_t index
 	finding->source = "hazard.c";
 }
 
-/* The entry that is free for the next producer. */
-static struct producer_entry *next_entry(struct hazard_analysis *analysis)
+/* The entry behind the window, for the instruction that is looked at next. */
+static struct producer_entry *next_entry(struct hazard_analysis *analysis, uint32_t index)
 {
-	return &analysis->entries[analysis->window[analysis->n_window]];
+	struct producer_entry *entry = entry_at(analysis, analysis->end);
+
+	entry->facts = &analysis->facts[index];
+	entry->index = index;
+	entry->has_party = false;
+	return entry;
 }
 
 /*
  * Keeps what next_entry() gave. There is always room: what comes from other blocks was made to fit with OLDEST to spare, and more than
  * that a block cannot have that still matter.
  */
-static void remember(struct hazard_analysis *analysis, uint32_t index, uint32_t age)
+static void remember(struct hazard_analysis *analysis, struct producer_entry *entry, uint32_t age)
 {
-	struct producer_entry *entry = next_entry(analysis);
-
-	if (entry->facts.lifetime <= age || analysis->n_window == WINDOW)
-		return;
-	entry->index = index;
-	entry->age = age;
-	analysis->n_window++;
+	entry->born = analysis->now - age;
+	if (still_matters(analysis, entry) && analysis->end - analysis->first < WINDOW)
+		analysis->end++;
 }
 
 /* Time passes; what nobody cares about any more is forgotten. */
 static void advance(struct hazard_analysis *analysis, uint32_t states)
 {
-	uint8_t *window = analysis->window;
-	uint8_t current = window[analysis->n_window];
-	uint32_t kept = 0;
-
-	for (uint32_t i = 0; i < analysis->n_window; i++) {
-		struct producer_entry *entry = &analysis->entries[window[i]];
-		uint8_t number = window[i];
-
-		entry->age += states;
-		if (entry->age >= entry->facts.lifetime)
-			continue;
-		window[i] = window[kept];
-		window[kept++] = number;
-	}
-	/* The entry in use stays the next one. */
-	window[analysis->n_window] = window[kept];
-	window[kept] = current;
-	analysis->n_window = kept;
+	analysis->now += states;
+	while (analysis->first != analysis->end && !still_matters(analysis, entry_at(analysis, analysis->first)))
+		analysis->first++;
 	analysis->unknown -= MIN(analysis->unknown, states);
 }
 
 static void step(struct hazard_analysis *analysis, uint32_t index)
 {
+	const struct isa_inst *inst = &analysis->flow->insts[index];
+	const struct isa_op_info *info = isa_op_info(analysis->flow->isa, inst->op);
+	struct producer_entry *entry = next_entry(analysis, index);
 	struct hazard_finding finding = { .inst = index };
-	struct facts *facts = &next_entry(analysis)->facts;
 
-	facts_get(&analysis->tables, &analysis->flow->insts[index], facts);
-	if (facts->consumes) {
-		for (uint32_t i = 0; i < analysis->n_window; i++)
-			check_against(&analysis->tables, &analysis->entries[analysis->window[i]], facts, &finding);
+	if (entry->facts->consumes) {
+		check_window(analysis, entry, &finding);
 		check_unknown(analysis, index, &finding);
 	}
 	/* Clauses only while reporting: a wait state that would not come about must not make what leaves the block look older. */
 	if (analysis->found)
-		check_clause(analysis, facts, index, &finding);
+		check_clause(analysis, entry, info, &finding);
 	if (finding.missing && analysis->found)
 		analysis->found(analysis->userdata, &finding);
-	advance(analysis, finding.missing + wait_states_of(facts));
-	remember(analysis, index, 0);
+	/* The entry stays where it is while the window's beginning moves on. */
+	advance(analysis, finding.missing + wait_states_of(info, inst));
+	remember(analysis, entry, 0);
 }
 
 /* A label does not end a clause: the instructions in front of it belong to the same one when they run into the block. */
 static void resume_clause(struct hazard_analysis *analysis, uint32_t begin)
 {
 	const struct flow *flow = analysis->flow;
-	struct facts *facts = &next_entry(analysis)->facts;
 	uint32_t first = begin;
 
 	analysis->clause.count = 0;
@@ -224,32 +282,31 @@ static void resume_clause(struct hazard_analysis *analysis, uint32_t begin)
 	for (; first < begin; first++) {
 		struct hazard_finding already_known = { 0 };
 
-		facts_get(&analysis->tables, &flow->insts[first], facts);
-		check_clause(analysis, facts, first, &already_known);
+		check_clause(analysis, next_entry(analysis, first), isa_op_info(flow->isa, flow->insts[first].op), &already_known);
 	}
 }
 
 static void enter_block(struct hazard_analysis *analysis, uint32_t begin, const struct hazard_state *state)
 {
-	analysis->n_window = 0;
+	analysis->first = analysis->end;
 	if (analysis->found)
 		resume_clause(analysis, begin);
 	analysis->unknown = state->unknown;
-	for (uint32_t i = 0; i < state->n; i++) {
-		uint32_t index = state->recent[i].index;
-
-		facts_get(&analysis->tables, &analysis->flow->insts[index], &next_entry(analysis)->facts);
-		remember(analysis, index, state->recent[i].age);
-	}
+	for (uint32_t i = 0; i < state->n; i++)
+		remember(analysis, next_entry(analysis, state->recent[i].index), state->recent[i].age);
 }
 
-static void leave_block(const struct hazard_analysis *analysis, struct hazard_state *state)
+static void leave_block(struct hazard_analysis *analysis, struct hazard_state *state)
 {
-	state->n = analysis->n_window;
+	state->n = 0;
 	state->unknown = analysis->unknown;
-	for (uint32_t i = 0; i < analysis->n_window; i++) {
-		state->recent[i].index = analysis->entries[analysis->window[i]].index;
-		state->recent[i].age = analysis->entries[analysis->window[i]].age;
+	for (uint32_t i = analysis->first; i != analysis->end; i++) {
+		const struct producer_entry *entry = entry_at(analysis, i);
+
+		if (!still_matters(analysis, entry))
+			continue;
+		state->recent[state->n].index = entry->index;
+		state->recent[state->n++].age = age_of(analysis, entry);
 	}
 }
 
@@ -267,12 +324,13 @@ static void transfer(void *context, const struct flow_block *block, void *state)
 	 */
 	if (!analysis->found && block->end - begin > 2 * OLDEST) {
 		begin = block->end - 2 * OLDEST;
-		analysis->n_window = 0;
+		analysis->first = analysis->end;
 		analysis->unknown = 0;
 	}
 	for (uint32_t i = begin; i < block->end; i++)
 		step(analysis, i);
-	leave_block(analysis, state);
+	if (!analysis->found)
+		leave_block(analysis, state);
 }
 
 /* Adds one producer, or makes a known one nearer. */
@@ -320,29 +378,36 @@ static bool uses_agprs(const struct flow *flow)
 	return false;
 }
 
-int hazard_find(const struct flow *flow, void (*found)(void *userdata, const struct hazard_finding *finding), void *userdata)
+static int solve_and_report(struct hazard_analysis *analysis, void (*found)(void *userdata, const struct hazard_finding *finding))
 {
-	_cleanup_free_ struct hazard_analysis *analysis = calloc(1, sizeof(*analysis));
-	if (!analysis)
-		return -ENOMEM;
-
-	analysis->flow = flow;
-	analysis->clause.depth = uses_agprs(flow) ? CLAUSE_DEPTH : 5;
-	facts_init(&analysis->tables, flow);
-	for (unsigned i = 0; i < ARRAY_SIZE(analysis->window); i++)
-		analysis->window[i] = (uint8_t)i;
-
-	_cleanup_free_ void *states = NULL;
+	const struct flow *flow = analysis->flow;
 	struct flow_problem problem = {
 		.state_size = sizeof(struct hazard_state), .join = join, .transfer = transfer, .context = analysis
 	};
+	_cleanup_free_ void *states = NULL;
+
 	int r = flow_solve(flow, &problem, &states);
 	if (r < 0)
 		return r;
-
 	analysis->found = found;
-	analysis->userdata = userdata;
 	for (uint32_t b = 0; b < flow->n_blocks; b++)
 		transfer(analysis, &flow->blocks[b], (struct hazard_state *)states + b);
 	return 0;
+}
+
+int hazard_find(const struct flow *flow, void (*found)(void *userdata, const struct hazard_finding *finding), void *userdata)
+{
+	_cleanup_free_ struct hazard_analysis *analysis = calloc(1, sizeof(*analysis));
+	_cleanup_free_ struct facts *facts = malloc(MAX(flow->count, 1u) * sizeof(*facts));
+	if (!analysis || !facts)
+		return -ENOMEM;
+
+	facts_init(&analysis->tables, flow);
+	for (uint32_t i = 0; i < flow->count; i++)
+		facts_get(&analysis->tables, &flow->insts[i], &facts[i]);
+	analysis->flow = flow;
+	analysis->facts = facts;
+	analysis->clause.depth = uses_agprs(flow) ? CLAUSE_DEPTH : 5;
+	analysis->userdata = userdata;
+	return solve_and_report(analysis, found);
 }

@@ -99,31 +99,29 @@ static struct classes classify(const struct isa_op_info *info, unsigned op)
 
 /* ---- by instruction -------------------------------------------------------------------------------------------------- */
 
-static const struct isa_operand *operand_in_field(const struct facts *facts, unsigned field)
+static const struct isa_operand *operand_in_field(const struct isa_op_info *info, const struct isa_inst *inst, unsigned field)
 {
-	unsigned offset = access_row_offset(facts->info, facts->inst);
+	unsigned offset = access_row_offset(info, inst);
 
-	for (unsigned i = 0; i < facts->inst->n_operands; i++) {
-		if (facts->info->operand[i + offset].field == field)
-			return &facts->inst->operand[i];
+	for (unsigned i = 0; i < inst->n_operands; i++) {
+		if (info->operand[i + offset].field == field)
+			return &inst->operand[i];
 	}
 	return NULL;
 }
 
-static bool is_wide_store(const struct facts *facts)
+static bool is_wide_store(const struct isa_op_info *info, const struct isa_inst *inst)
 {
-	const struct isa_op_info *info = facts->info;
-
 	if (info->kind != ISA_KIND_STORE && info->kind != ISA_KIND_ATOMIC)
 		return false;
 	if (info->unit == ISA_UNIT_FLAT) {
-		const struct isa_operand *data = operand_in_field(facts, ISA_FIELD_DATA0);
+		const struct isa_operand *data = operand_in_field(info, inst, ISA_FIELD_DATA0);
 		return data && data->width > 2;
 	}
 	if (info->unit != ISA_UNIT_VMEM)
 		return false;
-	const struct isa_operand *data = operand_in_field(facts, ISA_FIELD_VDATA);
-	const struct isa_operand *soffset = operand_in_field(facts, ISA_FIELD_SOFFSET);
+	const struct isa_operand *data = operand_in_field(info, inst, ISA_FIELD_VDATA);
+	const struct isa_operand *soffset = operand_in_field(info, inst, ISA_FIELD_SOFFSET);
 	return data && data->width > 2 && (!soffset || soffset->width == 0);
 }
 
@@ -163,26 +161,47 @@ static unsigned consumes_by_form(const struct isa_op_info *info, const struct is
 	return consumes;
 }
 
-static unsigned produces_by_writes(const struct facts *facts)
+/* What writing something can make of an instruction of this opcode. */
+static unsigned could_produce_by_writes(const struct isa_op_info *info)
 {
-	bool valu = facts->info->unit == ISA_UNIT_VALU, salu = facts->info->unit == ISA_UNIT_SALU;
-	unsigned produces = 0;
+	unsigned produces = 1u << ANY_WRITES_VGPR;
 
-	for (unsigned i = 0; i < facts->access.n_writes; i++) {
-		const struct access_range *range = &facts->access.writes[i];
-
-		if (access_is_vector(range->first)) {
-			produces |= 1u << ANY_WRITES_VGPR;
-			produces |= valu && !is_dot(facts->info) ? 1u << VALU_WRITES_VGPR : 0;
-		} else if (range->first == ISA_EXEC || range->first == ISA_EXEC + 1) {
-			produces |= valu ? 1u << VALU_WRITES_EXEC : 0;
-		} else if (range->first == ISA_M0 && salu) {
-			produces |= 1u << SALU_WRITES_M0;
-		} else if (valu) {
-			produces |= 1u << VALU_WRITES_SGPR;
-			produces |= range->first == ISA_VCC || range->first == ISA_VCC + 1 ? 1u << VALU_WRITES_VCC : 0;
-		}
+	if (info->unit == ISA_UNIT_SALU)
+		produces |= 1u << SALU_WRITES_M0;
+	if (info->unit == ISA_UNIT_VALU) {
+		produces |= 1u << VALU_WRITES_SGPR | 1u << VALU_WRITES_VCC | 1u << VALU_WRITES_EXEC;
+		produces |= is_dot(info) ? 0 : 1u << VALU_WRITES_VGPR;
 	}
+	return produces;
+}
+
+static unsigned produces_by_scalar(unsigned reg)
+{
+	switch (reg) {
+	case ISA_EXEC:
+	case ISA_EXEC + 1:
+		return 1u << VALU_WRITES_EXEC;
+	case ISA_M0:
+		return 1u << SALU_WRITES_M0 | 1u << VALU_WRITES_SGPR;
+	case ISA_VCC:
+	case ISA_VCC + 1:
+		return 1u << VALU_WRITES_SGPR | 1u << VALU_WRITES_VCC;
+	default:
+		return 1u << VALU_WRITES_SGPR;
+	}
+}
+
+static unsigned produces_by_writes(const struct isa_op_info *info, const struct isa_inst *inst, uint64_t written)
+{
+	const uint64_t scalars = access_sets_of(0, ISA_VGPR0);
+	unsigned produces = written & ~scalars ? 1u << ANY_WRITES_VGPR | 1u << VALU_WRITES_VGPR : 0;
+	struct access access;
+
+	if (!(written & scalars))
+		return produces;
+	access_get(info, inst, &access);
+	for (unsigned i = 0; i < access.n_writes; i++)
+		produces |= access_is_vector(access.writes[i].first) ? 0 : produces_by_scalar(access.writes[i].first);
 	return produces;
 }
 
@@ -198,24 +217,24 @@ static uint64_t rules_of(const uint64_t *by_class, unsigned classes)
 void facts_get(const struct facts_tables *tables, const struct isa_inst *inst, struct facts *ret_facts)
 {
 	const struct facts_of_op *op = &tables->ops[inst->op];
+	const struct isa_op_info *info = isa_op_info(tables->isa, inst->op);
+	struct facts facts = { .produces = op->produces, .consumes = op->consumes, .sets = access_get_sets(info, inst) };
+	uint32_t lifetime = op->lifetime;
+	unsigned produces = op->by_writes ? op->by_writes & produces_by_writes(info, inst, facts.sets.writes) : 0;
 
-	ret_facts->inst = inst;
-	ret_facts->info = isa_op_info(tables->isa, inst->op);
-	ret_facts->produces = op->produces;
-	ret_facts->consumes = op->consumes | rules_of(tables->by_consumer, consumes_by_form(ret_facts->info, inst));
-	ret_facts->lifetime = op->lifetime;
-	access_get(ret_facts->info, inst, &ret_facts->access);
-
-	unsigned produces = produces_by_writes(ret_facts);
-	if (is_wide_store(ret_facts))
+	if (tables->by_form)
+		facts.consumes |= rules_of(tables->by_consumer, consumes_by_form(info, inst));
+	if (is_wide_store(info, inst))
 		produces |= 1u << WIDE_STORE;
-	if (ret_facts->info->unit == ISA_UNIT_VALU && is_partial(inst))
+	if (info->unit == ISA_UNIT_VALU && is_partial(inst))
 		produces |= 1u << PARTIAL;
 	for (; produces; produces &= produces - 1) {
 		unsigned class = (unsigned)__builtin_ctz(produces);
-		ret_facts->produces |= tables->by_producer[class];
-		ret_facts->lifetime = MAX(ret_facts->lifetime, tables->lifetimes[class]);
+		facts.produces |= tables->by_producer[class];
+		lifetime = MAX(lifetime, tables->lifetimes[class]);
 	}
+	facts.lifetime = (uint8_t)lifetime;
+	*ret_facts = facts;
 }
 
 /* ---- the rules that matter ------------------------------------------------------------------------------------------- */
@@ -225,37 +244,26 @@ static bool is_by_write(unsigned relation)
 	return relation != ANYHOW && relation != C_WRITE && relation != DATA_WRITE && relation != SAME_HWREG;
 }
 
-static unsigned consumers_in(const struct flow *flow, const struct classes *classes)
+/* Marks the opcodes that occur. Returns the consumers among them. */
+static unsigned look_around(struct facts_tables *tables, const struct flow *flow)
 {
-	unsigned consumers = 0;
+	unsigned by_form = 0, by_op = 0;
 
 	for (uint32_t i = 0; i < flow->count; i++) {
 		const struct isa_inst *inst = &flow->insts[i];
-		consumers |= classes[inst->op].consumes | consumes_by_form(isa_op_info(flow->isa, inst->op), inst);
+		const struct isa_op_info *info = isa_op_info(flow->isa, inst->op);
+
+		by_form |= consumes_by_form(info, inst);
+		if (!tables->ops[inst->op].occurs)
+			by_op |= classify(info, inst->op).consumes;
+		tables->ops[inst->op].occurs = true;
 	}
-	return consumers;
+	tables->by_form = by_form != 0;
+	return by_form | by_op;
 }
 
-static void init_op(struct facts_tables *tables, unsigned op, struct classes classes)
+static void init_rules(struct facts_tables *tables, unsigned consumers)
 {
-	struct facts facts = { .info = isa_op_info(tables->isa, op) };
-	struct facts_of_op *of_op = &tables->ops[op];
-
-	of_op->produces = rules_of(tables->by_producer, classes.produces);
-	of_op->consumes = rules_of(tables->by_consumer, classes.consumes);
-	for (uint64_t set = of_op->produces; set; set &= set - 1)
-		of_op->lifetime = MAX(of_op->lifetime, facts_states(&facts_rules[__builtin_ctzll(set)], &facts));
-}
-
-void facts_init(struct facts_tables *tables, const struct flow *flow)
-{
-	struct classes classes[ISA_OP_COUNT] = { 0 };
-
-	*tables = (struct facts_tables){ .isa = flow->isa };
-	for (unsigned op = ISA_OP_INVALID + 1; op < ISA_OP_COUNT; op++)
-		classes[op] = classify(isa_op_info(flow->isa, op), op);
-
-	unsigned consumers = consumers_in(flow, classes);
 	for (unsigned i = 0; i < ARRAY_SIZE(facts_rules); i++) {
 		const struct rule *rule = &facts_rules[i];
 
@@ -267,8 +275,32 @@ void facts_init(struct facts_tables *tables, const struct flow *flow)
 		if (!rule->passes)
 			tables->lifetimes[rule->producer] = MAX(tables->lifetimes[rule->producer], (uint32_t)rule->states);
 	}
-	for (unsigned op = ISA_OP_INVALID + 1; op < ISA_OP_COUNT; op++)
-		init_op(tables, op, classes[op]);
+}
+
+static void init_op(struct facts_tables *tables, unsigned op)
+{
+	const struct isa_op_info *info = isa_op_info(tables->isa, op);
+	struct facts_of_op *of_op = &tables->ops[op];
+	struct classes classes = classify(info, op);
+
+	of_op->produces = rules_of(tables->by_producer, classes.produces);
+	of_op->consumes = rules_of(tables->by_consumer, classes.consumes);
+	for (uint64_t set = of_op->produces; set; set &= set - 1)
+		of_op->lifetime = MAX(of_op->lifetime, facts_states(&facts_rules[__builtin_ctzll(set)], info));
+	for (unsigned classes_left = could_produce_by_writes(info); classes_left; classes_left &= classes_left - 1) {
+		unsigned class = (unsigned)__builtin_ctz(classes_left);
+		of_op->by_writes |= tables->by_producer[class] ? 1u << class : 0;
+	}
+}
+
+void facts_init(struct facts_tables *tables, const struct flow *flow)
+{
+	*tables = (struct facts_tables){ .isa = flow->isa };
+	init_rules(tables, look_around(tables, flow));
+	for (unsigned op = ISA_OP_INVALID + 1; op < ISA_OP_COUNT; op++) {
+		if (tables->ops[op].occurs)
+			init_op(tables, op);
+	}
 }
 
 /* ---- do the registers meet? ------------------------------------------------------------------------------------------ */
@@ -294,12 +326,12 @@ bool facts_write_any(const struct access *a, const struct access *b)
 	return any_overlap(a->writes, a->n_writes, b->reads, b->n_reads) || any_overlap(a->writes, a->n_writes, b->writes, b->n_writes);
 }
 
-static bool write_read(const struct facts *producer, const struct facts *consumer)
+static bool write_read(const struct party *producer, const struct party *consumer)
 {
 	return facts_write_read(&producer->access, &consumer->access);
 }
 
-static bool scalar_write_read(const struct facts *producer, const struct facts *consumer)
+static bool scalar_write_read(const struct party *producer, const struct party *consumer)
 {
 	for (unsigned i = 0; i < producer->access.n_writes; i++) {
 		const struct access_range *range = &producer->access.writes[i];
@@ -310,7 +342,7 @@ static bool scalar_write_read(const struct facts *producer, const struct facts *
 	return false;
 }
 
-static bool write_write(const struct facts *producer, const struct facts *consumer)
+static bool write_write(const struct party *producer, const struct party *consumer)
 {
 	return any_overlap(producer->access.writes, producer->access.n_writes, consumer->access.writes, consumer->access.n_writes);
 }
@@ -323,19 +355,19 @@ static struct access_range range_of(const struct isa_operand *operand)
 }
 
 /* C of an MFMA is the last source; v_smfmac adds to its destination and has an index there. */
-static struct access_range range_of_c(const struct facts *facts)
+static struct access_range range_of_c(const struct party *party)
 {
-	if (facts->info->operand[0].role == ISA_ROLE_DST_SRC)
-		return range_of(&facts->inst->operand[0]);
-	return range_of(&facts->inst->operand[3]);
+	if (party->info->operand[0].role == ISA_ROLE_DST_SRC)
+		return range_of(&party->inst->operand[0]);
+	return range_of(&party->inst->operand[3]);
 }
 
-static bool writes_range(const struct facts *facts, struct access_range range)
+static bool writes_range(const struct party *party, struct access_range range)
 {
-	return range.count && any_overlap(facts->access.writes, facts->access.n_writes, &range, 1);
+	return range.count && any_overlap(party->access.writes, party->access.n_writes, &range, 1);
 }
 
-static bool writes_a_or_b(const struct facts *producer, const struct facts *mfma)
+static bool writes_a_or_b(const struct party *producer, const struct party *mfma)
 {
 	bool index = mfma->info->operand[0].role == ISA_ROLE_DST_SRC && writes_range(producer, range_of(&mfma->inst->operand[3]));
 
@@ -348,9 +380,9 @@ static bool is_same_range(struct access_range a, struct access_range b)
 	return a.first == b.first && a.count == b.count;
 }
 
-static struct access_range range_of_store_data(const struct facts *facts)
+static struct access_range range_of_store_data(const struct party *party)
 {
-	return range_of(operand_in_field(facts, facts->info->unit == ISA_UNIT_FLAT ? ISA_FIELD_DATA0 : ISA_FIELD_VDATA));
+	return range_of(operand_in_field(party->info, party->inst, party->info->unit == ISA_UNIT_FLAT ? ISA_FIELD_DATA0 : ISA_FIELD_VDATA));
 }
 
 /* The id; first bit and size stand above it in the simm16 (isa.h has the place of s_setreg_imm32_b32's). */
@@ -360,14 +392,14 @@ static unsigned hwreg_of(const struct isa_inst *inst)
 }
 
 /* A dot product forwards its accumulator to the next of the same kind. */
-static bool dot_read(const struct facts *dot, const struct facts *consumer)
+static bool dot_read(const struct party *dot, const struct party *consumer)
 {
 	if (dot->inst->op != consumer->inst->op)
 		return write_read(dot, consumer);
 	return writes_range(dot, range_of(&consumer->inst->operand[1])) || writes_range(dot, range_of(&consumer->inst->operand[2]));
 }
 
-bool facts_meet(const struct rule *rule, const struct facts *producer, const struct facts *consumer)
+bool facts_meet(const struct rule *rule, const struct party *producer, const struct party *consumer)
 {
 	switch (rule->relation) {
 	case WRITE_READ:

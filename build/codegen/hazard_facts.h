@@ -77,8 +77,10 @@ enum { FACTS_MAX_RULES = 64, FACTS_CLASSES = 32 };
 extern const struct rule facts_rules[];
 
 struct facts_of_op {		/* what depends on the opcode alone */
+	bool occurs;
 	uint64_t produces, consumes;
 	uint32_t lifetime;
+	uint32_t by_writes;	/* enum producer as bits: what the registers that it writes may make of it */
 };
 
 struct facts_tables {
@@ -86,15 +88,20 @@ struct facts_tables {
 	uint64_t by_producer[FACTS_CLASSES], by_consumer[FACTS_CLASSES];
 	uint32_t lifetimes[FACTS_CLASSES];	/* of producers, without the rules that ask for passes */
 	uint64_t by_write;	/* rules that cannot apply unless the consumer touches what the producer writes */
-	struct facts_of_op ops[ISA_OP_COUNT];
+	bool by_form;		/* some instructions are consumers for the form that they have */
+	struct facts_of_op ops[ISA_OP_COUNT];	/* of those that occur */
 };
 
-struct facts {
+struct facts {			/* what the walk asks of each instruction */
+	uint64_t produces, consumes;
+	struct access_sets sets;
+	uint8_t lifetime;	/* wait states after which no rule cares about it any more, at most 19 */
+};
+
+struct party {			/* an instruction as one of the two that a rule is about */
 	const struct isa_inst *inst;
 	const struct isa_op_info *info;
 	struct access access;
-	uint64_t produces, consumes;
-	uint32_t lifetime;	/* wait states after which no rule cares about it any more, at most 19 */
 };
 
 /* Rules whose consumer does not occur in the code are left out: most kernels have no DPP, say. */
@@ -102,16 +109,16 @@ void facts_init(struct facts_tables *tables, const struct flow *flow);
 void facts_get(const struct facts_tables *tables, const struct isa_inst *inst, struct facts *ret_facts);
 
 /* Wait states that a rule wants between this producer and any consumer. */
-static inline uint32_t facts_states(const struct rule *rule, const struct facts *producer)
+static inline uint32_t facts_states(const struct rule *rule, const struct isa_op_info *producer)
 {
-	return (uint32_t)(rule->states + (rule->passes ? producer->info->mfma_passes : 0));
+	return (uint32_t)(rule->states + (rule->passes ? producer->mfma_passes : 0));
 }
 
 /* Does `b` touch any register that `a` writes? */
 bool facts_write_any(const struct access *a, const struct access *b);
 
 /* Do the registers of the two meet as the rule says? */
-bool facts_meet(const struct rule *rule, const struct facts *producer, const struct facts *consumer);
+bool facts_meet(const struct rule *rule, const struct party *producer, const struct party *consumer);
 
 /* Do any of the registers that `a` writes belong to those that `b` reads? */
 bool facts_write_read(const struct access *a, const struct access *b);

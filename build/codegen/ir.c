@@ -147,11 +147,6 @@ void ir_call(struct ir *ir, ir_label_id callee, unsigned link_sgpr)
 	EMIT_LITERAL(ir, callee, ISA_S_CALL_B64, isa_sgpr(link_sgpr, 2), IR_IMM);
 }
 
-bool ir_refers_to_label(const struct ir *ir, const struct isa_inst *inst)
-{
-	return inst->op == ISA_S_CALL_B64 || isa_op_info(ir->isa, inst->op)->kind == ISA_KIND_BRANCH;
-}
-
 static void add_comment(struct ir *ir, uint32_t position, const char *line)
 {
 	if (GROW(ir->comments, ir->allocated_comments, ir->n_comments) < 0) {

@@ -60,7 +60,10 @@ void ir_drain(struct ir *ir, struct ir *from);
 PRINTF_LIKE(3, 4) int ir_fail(struct ir *ir, int error, const char *format, ...);
 
 /* Is the literal of this instruction the number of a label? */
-bool ir_refers_to_label(const struct ir *ir, const struct isa_inst *inst);
+static inline bool ir_refers_to_label(const struct ir *ir, const struct isa_inst *inst)
+{
+	return isa_op_info(ir->isa, inst->op)->kind == ISA_KIND_BRANCH || inst->op == ISA_S_CALL_B64;
+}
 
 /* Puts far branches in their long form and writes the machine code; branch literals are distances in dwords afterwards. */
 int ir_encode(struct ir *ir, struct buffer *code, struct ir_stats *stats);

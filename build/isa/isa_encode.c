@@ -9,6 +9,7 @@
 #include "build/isa/isa_fields.h"
 
 #include <errno.h>
+#include <string.h>
 
 /* ---- operands against the row ----------------------------------------------------------------------------------------- */
 
@@ -389,7 +390,7 @@ static int encode_words(const struct isa_fields *f, uint32_t *w)
 int isa_encode(const struct isa *isa, const struct isa_inst *inst, uint32_t ret_dwords[ISA_MAX_DWORDS])
 {
 	struct isa_fields f = { .row = isa_row(inst->op), .inst = inst };
-	uint32_t w[ISA_MAX_DWORDS];
+	uint32_t w[ISA_MAX_DWORDS] = { 0 };
 	int n;
 
 	if (!isa || f.row->format == ISA_FORMAT_NONE || inst->n_operands > f.row->info->n_operands)
@@ -402,7 +403,6 @@ int isa_encode(const struct isa *isa, const struct isa_inst *inst, uint32_t ret_
 		return n;
 	if (f.literal)
 		w[n++] = inst->literal;
-	for (int i = 0; i < n; i++)
-		ret_dwords[i] = w[i];
+	memcpy(ret_dwords, w, sizeof(w));	/* all three: a copy of known size is a few moves */
 	return n;
 }
