@@ -18,6 +18,7 @@ int command_show(int argc, char **argv);
 int command_hash(int argc, char **argv);
 int command_asm(int argc, char **argv);
 int command_coverage(int argc, char **argv);
+int command_check(int argc, char **argv);
 int command_verify(int argc, char **argv);
 int command_cache(int argc, char **argv);
 int command_caps(int argc, char **argv);

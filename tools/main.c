@@ -10,6 +10,7 @@ static const char help[] =
 	"tensilefs hash LOGIC [NAME]                         the hashes that the files are cached under\n"
 	"tensilefs asm LOGIC NAME                            a kernel, or all of a code object, as assembly\n"
 	"tensilefs coverage LOGIC [--json]                   how many solutions are generated, and why not the others\n"
+	"tensilefs check LOGIC [--json]                      what is wrong with logic: file, line and solution of each finding\n"
 	"tensilefs verify LOGIC [FILE...]                    run kernels in the emulator against a reference\n"
 	"tensilefs run FILE [KERNEL [ARGUMENT...]]           run one kernel of any code object on the CPU, or list its kernels\n"
 	"tensilefs cache stats|gc|check|clear                look after the cache\n"
@@ -18,7 +19,7 @@ static const char help[] =
 	"what decides the bytes:   --bundle plain|compressed|none  --names stable|tensile  --keep-all  --linker PROGRAM\n"
 	"                          --custom-kernels DIR (hand-written ones; else those of the hipBLASLt checkout around LOGIC)\n"
 	"where they are kept:      --cache DIR  --no-cache  --cache-size BYTES (suffixes K, M, G, T)\n"
-	"build, ls, coverage:      --arch A (also verify)\n"
+	"build, check, coverage:   --arch A (also ls, verify)\n"
 	"build:                    --metadata-only (with lists of the kernels that go with it)\n"
 	"verify:                   --quick  --all  --kernels N (of each file)  --seed N\n"
 	"mount, build, verify:     -j N, --jobs N\n"
@@ -49,6 +50,7 @@ static const struct {
 	{ "hash", command_hash },
 	{ "asm", command_asm },
 	{ "coverage", command_coverage },
+	{ "check", command_check },
 	{ "verify", command_verify },
 	{ "run", command_run },
 	{ "cache", command_cache },

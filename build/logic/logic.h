@@ -138,6 +138,21 @@ int logic_foreach_helper(const struct logic_library *library, logic_helper_callb
 /* The .dat of the base, MessagePack. */
 int logic_write_dat(const struct logic_library *library, struct buffer *ret_dat);
 
+/*
+ * What is wrong with logic, also where it loads: everything that logic_load() would complain about, and matrix instructions, work
+ * groups and mappings that the architecture does not have, files in the folder of another architecture, solutions that repeat
+ * others or that no table leads to, rows that no problem reaches or that repeat others. Files that the catalog left out are in its
+ * faults. Stops when the callback returns non-zero and returns that. -ENOMEM.
+ */
+struct logic_finding {
+	const char *path;
+	unsigned line;			/* from 1; 0: the file as a whole */
+	int solution;			/* position in the file's list, from 0; -1: not about one solution */
+	const char *text;
+};
+typedef int (*logic_finding_callback)(void *userdata, const struct logic_finding *finding);
+int logic_check(const struct logic_base *base, const char *custom_kernels, logic_finding_callback callback, void *userdata);
+
 /* TensileLibrary_lazy_<arch>.dat; needs only the catalog (bases without fault). */
 int logic_write_master(const struct logic_catalog *catalog, const char *arch, struct buffer *ret_dat);
 

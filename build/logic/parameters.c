@@ -187,7 +187,14 @@ int solution_read(struct arena *arena, const struct yaml *yaml, const struct yam
 	return read_keys(arena, yaml, map, solution, error);
 }
 
-/* The YAML document in an assembly file stands between lines of "---" and "...". */
+static bool is_line(const char *line, const char *text)
+{
+	size_t length = strlen(text);
+
+	return strncmp(line, text, length) == 0 && line[length + strspn(line + length, "\r")] == '\n';
+}
+
+/* The YAML document in an assembly file stands between lines of "---" and "...". What follows is long, and code. */
 static int read_metadata(FILE *file, struct buffer *ret_text)
 {
 	_cleanup_free_ char *line = NULL;
@@ -195,9 +202,9 @@ static int read_metadata(FILE *file, struct buffer *ret_text)
 	bool inside = false;
 	ssize_t length;
 
-	while ((length = getline(&line, &allocated, file)) >= 0) {
-		bool begin = strcmp(line, "---\n") == 0, end = strcmp(line, "...\n") == 0;
-		inside = begin || (inside && !end);
+	while ((length = getline(&line, &allocated, file)) >= 0 && !(inside && is_line(line, "..."))) {
+		bool begin = is_line(line, "---");
+		inside |= begin;
 		if (inside && !begin)
 			buffer_append(ret_text, line, (size_t)length);
 		else	/* line numbers in messages stay those of the file */

@@ -2,6 +2,8 @@
 /* The program without a mount. */
 #include "tests/fs/common.h"
 
+#include <json-c/json.h>
+
 /* Runs the program with shell-quoted arguments; what it prints goes to "out" and "err" in scratch. */
 PRINTF_LIKE(2, 3) static int run(void **state, const char *format, ...)
 {
@@ -177,6 +179,30 @@ static void test_hand_written_kernels_are_found_beside_the_logic(void **state)
 	assert_int_equal(shell("diff -r '%s' '%s-given'", out, out), 0);
 }
 
+static void test_checking_logic_tells_file_line_and_solution(void **state)
+{
+	const char *logic = copy_logic(state, "logic", 1);
+
+	assert_int_equal(run(state, "check '%s'", logic), 0);
+	assert_int_equal(shell("test ! -s '%s'", in_scratch(state, "out")), 0);
+	assert_int_equal(shell("cd '%s' && sed -i 's/WorkGroupMapping: 8/WorkGroupMappingXCC: 5/' $(find . -name '*.yaml')", logic), 0);
+	assert_int_equal(run(state, "check '%s'", logic), 1);
+	assert_int_equal(shell("grep -Eq '^%s/.*[.]yaml:[0-9]+: solution 0: WorkGroupMappingXCC 5 ' '%s'", logic, in_scratch(state, "out")), 0);
+	write_text(in_scratch(state, "logic/broken.yaml"), "- 1\n- [\n");
+	assert_int_equal(run(state, "check --json '%s'", logic), 1);
+	_cleanup_free_ char *text = read_text(in_scratch(state, "out"), NULL);
+	struct json_object *list = json_tokener_parse(text), *first = json_object_array_get_idx(list, 0), *value;
+	assert_true(json_object_object_get_ex(first, "file", &value));
+	assert_string_equal(json_object_get_string(value), in_scratch(state, "logic/broken.yaml"));
+	assert_true(json_object_object_get_ex(first, "line", &value));
+	assert_int_equal(json_object_get_int(value), 3);
+	assert_true(json_object_object_get_ex(first, "message", &value));
+	assert_null(strstr(json_object_get_string(value), "line"));
+	json_object_put(list);
+	assert_int_equal(run(state, "check --arch gfx90a '%s'", logic), 1);
+	must_complain_once(state, "no architecture 'gfx90a'");
+}
+
 static void test_the_cache_can_be_looked_after(void **state)
 {
 	const char *logic = copy_logic(state, "logic", 1), *cache = in_scratch(state, "cache");
@@ -207,6 +233,7 @@ int main(void)
 		TEST(test_peer_names_depend_on_the_whole_library),
 		TEST(test_metadata_alone_is_the_peers),
 		TEST(test_hand_written_kernels_are_found_beside_the_logic),
+		TEST(test_checking_logic_tells_file_line_and_solution),
 		TEST(test_the_cache_can_be_looked_after),
 	};
 	return cmocka_run_group_tests_name("command", tests, NULL, NULL);
