@@ -13,9 +13,12 @@
 
 static bool is_built(struct fs *fs, size_t arch, size_t index)
 {
+	struct engine_file *file = engine_file(fs->engine, arch, index);
 	struct engine_stat stat;
 
-	engine_stat(fs->engine, engine_file(fs->engine, arch, index), &stat);
+	if (!engine_file_present(file))
+		return true;		/* nothing to be built */
+	engine_stat(fs->engine, file, &stat);
 	return stat.known;
 }
 
@@ -78,6 +81,8 @@ static void go_ahead(struct fs *fs, size_t arch, size_t index, bool load)
 	while (++index < end && builds > 0) {
 		struct engine_file *next = engine_file(fs->engine, arch, index);
 		struct engine_stat stat;
+		if (!engine_file_present(next))
+			continue;
 		engine_stat(fs->engine, next, &stat);
 		if (stat.known && loads > 0) {
 			loads--;

@@ -13,6 +13,8 @@
  *     /.tensilefs/                         found by name, never listed: status, coverage, errors/<file>, raw/<arch>/<file>,
  *                                          logic/<arch>/<file>, asm/<arch>/<file>/<kernel>.s
  *
+ * Edits of the logic are followed: see engine_watch(). Names that came or went are taken back from the kernel's memory at once.
+ *
  * LOOKUP and READDIR never build. GETATTR and OPEN of an unbuilt file park their request on its build and are answered from the worker
  * that ends it; session threads never wait. READ answers from the bytes that the open handle holds.
  *
@@ -35,9 +37,10 @@ struct fs_options {
 	unsigned max_read;		/* as in the mount option of libfuse, which wants to hear it twice; 0: the kernel's */
 	void (*ready)(void *userdata);	/* called once, on a thread of fs_serve(), when the kernel and we have agreed to talk; or NULL */
 	void *ready_userdata;
+	void (*warn)(const char *message);	/* told what is wrong but stops nothing: edits of the logic cannot be watched; or NULL */
 };
 
-#define FS_ENTRY_TIMEOUT 1.0		/* an edit of the logic is seen after this long */
+#define FS_ENTRY_TIMEOUT 1.0		/* an edit that cannot be watched (NFS, the target of a link) is seen after this long */
 
 void fs_block_signals(void);
 

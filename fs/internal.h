@@ -8,6 +8,7 @@
  *     document.c   the files of the control folder
  *     xattr.c      user.tensilefs.*
  *     ahead.c      building ahead of a sequential reader
+ *     reload.c     edits of the logic
  *     session.c    mount, signals, unmount
  *
  * Locks: fs->lock is taken alone, or inside fs->store_lock; neither is held while the engine is called. fs->ahead_lock is taken alone.
@@ -95,7 +96,7 @@ struct fs {
 	char *mountpoint;		/* absolute */
 	uid_t uid;
 	gid_t gid;
-	int64_t started_ns;		/* wall clock: the time of folders and control files */
+	int64_t started_ns;		/* wall clock: the time of control files */
 	pthread_t serving;		/* the thread in fs_serve() */
 
 	pthread_mutex_t store_lock;	/* held over notify_store: see tell_size() */
@@ -107,6 +108,7 @@ struct fs {
 	struct waiter *waiters[256];	/* by request */
 	uint64_t n_waiters, n_watched, next_serial, n_interrupted;
 	pthread_cond_t watch;		/* somebody is to be watched, or `ending` */
+	int64_t changed_ns;		/* wall clock, when names came or went: the time of folders */
 	bool ending;
 	unsigned signals;		/* to end, so far */
 
@@ -135,6 +137,9 @@ int node_bind(struct fs *fs, struct node *node, const struct cachedb_key *hash, 
 
 /* The attributes, and for how many seconds they hold: very long for what is bound, 0 for what is not. */
 double node_attributes(struct fs *fs, struct node *node, struct stat *ret_stat);
+
+/* The number by which the kernel knows a folder; 0: it does not, or not any more. */
+fuse_ino_t node_number_in_kernel(struct fs *fs, const struct subject *subject);
 
 /* The inode number that a listing shows for a subject that has no node. */
 uint64_t subject_number(const struct fs *fs, const struct subject *subject, const struct engine_stat *stat);
@@ -205,6 +210,10 @@ void reply_handle(struct fs *fs, fuse_req_t request, struct fuse_file_info *info
 
 void fs_getxattr(fuse_req_t request, fuse_ino_t ino, const char *name, size_t size);
 void fs_listxattr(fuse_req_t request, fuse_ino_t ino, size_t size);
+
+/* ---- reload.c ---- */
+
+void reload_changed(void *fs, struct engine_file *file, enum engine_change change);	/* an engine_changed */
 
 /* ---- ahead.c ---- */
 

@@ -166,6 +166,20 @@ struct node *node_look_up(struct fs *fs, const struct subject *subject, const st
 	return node;
 }
 
+fuse_ino_t node_number_in_kernel(struct fs *fs, const struct subject *subject)
+{
+	fuse_ino_t ino = 0;
+
+	if (subject->kind == NODE_ROOT)
+		return FUSE_ROOT_ID;
+	pthread_mutex_lock(&fs->lock);
+	const struct node *node = find(fs, bucket_of(subject), subject, NULL);
+	if (node && node->lookups)
+		ino = ino_of(fs, node);
+	pthread_mutex_unlock(&fs->lock);
+	return ino;
+}
+
 /* With fs->lock held. */
 static void drop_unused(struct fs *fs, struct node *node)
 {
@@ -252,10 +266,11 @@ double node_attributes(struct fs *fs, struct node *node, struct stat *ret_stat)
 	else if (node->document)
 		size = node->document->bytes.size;
 	stat.st_ino = bound ? file_number(subject, &node->hash) : provisional_number(subject);
+	int64_t time = folder ? fs->changed_ns : fs->started_ns;
 	pthread_mutex_unlock(&fs->lock);
 	stat.st_size = (off_t)size;
 	stat.st_blocks = (blkcnt_t)ceil_div(size, 512);
-	set_times(&stat, kind_is_artifact(subject->kind) ? engine_file_time(subject->file) : fs->started_ns);
+	set_times(&stat, kind_is_artifact(subject->kind) ? engine_file_time(subject->file) : time);
 	*ret_stat = stat;
 	return folder || bound ? FOR_EVER : 0;
 }

@@ -45,6 +45,7 @@ int fs_new(struct engine *engine, const struct fs_options *options, struct fs **
 		.uid = geteuid(),
 		.gid = getegid(),
 		.started_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec,
+		.changed_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec,
 		.root.subject.kind = NODE_ROOT,
 		.root.lookups = 1,
 	};
@@ -285,6 +286,9 @@ int fs_serve(struct fs *fs, struct error *error)
 		return -ENOMEM;
 	int r = start_threads(fs, &signals, &watch);
 	if (r == 0) {
+		struct error unwatched = { 0 };
+		if (engine_watch(fs->engine, reload_changed, fs, &unwatched) < 0 && fs->options.warn)
+			fs->options.warn(unwatched.text);
 		r = fuse_session_loop_mt(fs->session, config);
 		stop_threads(fs, signals, watch);
 	}

@@ -48,7 +48,7 @@ static bool child_file(enum node_kind kind, struct engine_file *file, struct sub
 static int child_of_archs(struct fs *fs, enum node_kind kind, const char *name, struct subject *ret_subject)
 {
 	for (size_t i = 0; i < engine_n_archs(fs->engine); i++) {
-		if (strcmp(engine_arch(fs->engine, i), name) == 0) {
+		if (strcmp(engine_arch(fs->engine, i), name) == 0 && engine_arch_present(fs->engine, i)) {
 			*ret_subject = (struct subject){ .kind = kind, .arch = i };
 			return 0;
 		}
@@ -119,6 +119,8 @@ int tree_child(struct fs *fs, const struct node *folder, const char *name, struc
 
 static ssize_t entry_of_archs(struct fs *fs, enum node_kind kind, size_t position, struct tree_entry *entry)
 {
+	while (position < engine_n_archs(fs->engine) && !engine_arch_present(fs->engine, position))
+		position++;
 	if (position >= engine_n_archs(fs->engine))
 		return -1;
 	entry->name = engine_arch(fs->engine, position);
@@ -132,7 +134,7 @@ static ssize_t entry_of_arch(struct fs *fs, const struct node *folder, size_t po
 
 	for (; position < engine_n_files(fs->engine, folder->subject.arch); position++) {
 		struct engine_file *file = engine_file(fs->engine, folder->subject.arch, position);
-		if (child_file(kind, file, &entry->subject)) {
+		if (engine_file_present(file) && child_file(kind, file, &entry->subject)) {
 			entry->name = engine_file_name(file);
 			return (ssize_t)position;
 		}
@@ -149,7 +151,7 @@ static ssize_t entry_of_errors(struct fs *fs, size_t position, struct tree_entry
 		size_t n = engine_n_files(fs->engine, arch);
 		for (; position < first + n; position++) {
 			struct engine_file *file = engine_file(fs->engine, arch, position - first);
-			if (engine_failure(fs->engine, file, NULL) == 0)
+			if (!engine_file_present(file) || engine_failure(fs->engine, file, NULL) == 0)
 				continue;
 			entry->name = engine_file_name(file);
 			entry->subject = (struct subject){ .kind = NODE_ERROR, .file = file };

@@ -166,6 +166,11 @@ static void mounted(void *userdata)
 	daemon_ready(userdata);
 }
 
+static void warn(const char *message)
+{
+	complain("%s", message);
+}
+
 static int serve(struct mount *mount, const char *logic, const char *mountpoint, struct daemon *daemon)
 {
 	struct engine *engine = NULL;
@@ -177,6 +182,7 @@ static int serve(struct mount *mount, const char *logic, const char *mountpoint,
 		return r;
 	mount->fs.ready = mounted;
 	mount->fs.ready_userdata = daemon;
+	mount->fs.warn = warn;
 	r = fs_new(engine, &mount->fs, &fs, &error);
 	if (r == 0)
 		r = fs_mount(fs, mountpoint, &mount->args, &error);

@@ -21,8 +21,8 @@ struct tally {				/* one base, or a whole arch */
 };
 
 struct survey {
-	struct engine *engine;
-	struct engine_file **files;	/* the code objects */
+	struct edition *edition;
+	const struct logic_base **bases;
 	struct tally *tallies;		/* one each */
 	size_t n;
 };
@@ -64,7 +64,7 @@ static int survey_base(void *userdata, size_t i)
 	struct error error = { 0 };
 	size_t n;
 
-	int r = libraries_get(survey->engine->libraries, survey->files[i]->base, LIBRARY_GENERATED, &library, &error);
+	int r = libraries_get(survey->edition->libraries, survey->bases[i], LIBRARY_GENERATED, &library, &error);
 	if (r < 0) {
 		tally->fault = strdup(error_text(&error, r));
 		return tally->fault ? 0 : -ENOMEM;
@@ -117,17 +117,18 @@ static struct json_object *describe(struct tally *sum)
 	return object;
 }
 
-static int survey_arch(struct engine *engine, const struct engine_arch *arch, struct json_object *result)
+static int survey_arch(struct engine *engine, struct edition *edition, const char *arch, struct json_object *result)
 {
-	struct survey survey = { .engine = engine };
+	const struct logic_catalog *catalog = edition->catalog;
+	struct survey survey = { .edition = edition };
 	struct tally sum = { 0 };
 
-	survey.files = calloc(arch->n_files, sizeof(*survey.files));
-	survey.tallies = calloc(arch->n_files, sizeof(*survey.tallies));
-	int r = survey.files && survey.tallies ? 0 : -ENOMEM;
-	for (size_t i = 0; r == 0 && i < arch->n_files; i++)
-		if (arch->files[i]->kind == ENGINE_CODE_OBJECT)
-			survey.files[survey.n++] = arch->files[i];
+	survey.bases = calloc(catalog->n_bases + 1, sizeof(*survey.bases));
+	survey.tallies = calloc(catalog->n_bases + 1, sizeof(*survey.tallies));
+	int r = survey.bases && survey.tallies ? 0 : -ENOMEM;
+	for (size_t i = 0; r == 0 && i < catalog->n_bases; i++)
+		if (strcmp(catalog->bases[i].arch, arch) == 0)
+			survey.bases[survey.n++] = &catalog->bases[i];
 	if (r == 0)
 		r = pool_parallel(engine->pool, survey.n, survey_base, &survey);
 	if (r == 0) {
@@ -140,28 +141,30 @@ static int survey_arch(struct engine *engine, const struct engine_arch *arch, st
 		}
 		struct json_object *object = describe(&sum);
 		json_object_object_add(object, "faults", faults);
-		json_object_object_add(result, arch->name, object);
+		json_object_object_add(result, arch, object);
 	}
 	r = r == 0 && sum.failed ? -ENOMEM : r;
 	tally_release(&sum);
 	for (size_t i = 0; i < survey.n; i++)
 		tally_release(&survey.tallies[i]);
 	free(survey.tallies);
-	free(survey.files);
+	free(survey.bases);
 	return r;
 }
 
 int engine_coverage(struct engine *engine, const char *arch, struct buffer *ret_json, struct error *error)
 {
+	_cleanup_(edition_unref_p) struct edition *edition = engine_edition(engine);
+	const struct logic_catalog *catalog = edition->catalog;
 	struct json_object *result = json_object_new_object();
 	bool found = false;
 	int r = 0;
 
-	for (size_t i = 0; i < engine->n_archs && r == 0; i++) {
-		if (arch && strcmp(engine->archs[i].name, arch) != 0)
+	for (size_t i = 0; i < catalog->n_archs && r == 0; i++) {
+		if (!engine_serves(engine, catalog->archs[i]) || (arch && strcmp(catalog->archs[i], arch) != 0))
 			continue;
 		found = true;
-		r = survey_arch(engine, &engine->archs[i], result);
+		r = survey_arch(engine, edition, catalog->archs[i], result);
 	}
 	if (r == 0 && !found)
 		r = error_set(error, -ENOENT, "the logic has no architecture '%s'", arch);

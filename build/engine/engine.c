@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "build/engine/internal.h"
 
+#include "build/engine/catalog.h"
 #include "build/engine/cpus.h"
 #include "build/engine/digest.h"
-#include "build/isa/isa.h"
+#include "build/engine/edition.h"
+#include "build/engine/watch.h"
 
 #include <time.h>
 
@@ -16,146 +18,6 @@ uint64_t now_us(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
-}
-
-/* ---- the catalog ------------------------------------------------------------------------------------------------------ */
-
-static void file_free(struct engine_file *file)
-{
-	if (!file)
-		return;
-	file_free(file->raw);
-	free(file->failure_text);
-	free(file->name);
-	free(file);
-}
-
-static struct engine_file *file_new(struct engine *engine, enum engine_kind kind, const char *arch, const struct logic_base *base, char *name)
-{
-	struct engine_file *file = name ? calloc(1, sizeof(*file)) : NULL;
-
-	if (!file) {
-		free(name);
-		return NULL;
-	}
-	*file = (struct engine_file){ .engine = engine, .kind = kind, .name = name, .arch = arch, .base = base };
-	return file;
-}
-
-PRINTF_LIKE(1, 2) static char *format(const char *format, ...)
-{
-	char *text;
-	va_list ap;
-
-	va_start(ap, format);
-	int length = vasprintf(&text, format, ap);
-	va_end(ap);
-	return length < 0 ? NULL : text;
-}
-
-/* Adds a file whose name is malloc memory (NULL: there was none). */
-static int add_file(struct engine *engine, struct engine_arch *arch, enum engine_kind kind, const struct logic_base *base, char *name)
-{
-	struct engine_file *file = file_new(engine, kind, arch->name, base, name);
-
-	if (!file)
-		return -ENOMEM;
-	arch->files[arch->n_files++] = file;
-	if (!kind_is_linked(kind))
-		return 0;
-	file->raw = file_new(engine, ENGINE_RAW, arch->name, base, strdup(name));
-	if (!file->raw)
-		return -ENOMEM;
-	file->raw->parent = file;
-	return 0;
-}
-
-static int compare_files(const void *a, const void *b)
-{
-	return strcmp((*(struct engine_file *const *)a)->name, (*(struct engine_file *const *)b)->name);
-}
-
-static int add_arch(struct engine *engine, const char *name)
-{
-	const struct logic_catalog *catalog = engine->catalog;
-	struct engine_arch *arch = &engine->archs[engine->n_archs++];
-	int r = 0;
-
-	arch->name = name;
-	arch->files = calloc(catalog->n_bases * 2 + 2, sizeof(arch->files[0]));
-	if (!arch->files)
-		return -ENOMEM;
-	for (size_t i = 0; i < catalog->n_bases && r == 0; i++) {
-		const struct logic_base *base = &catalog->bases[i];
-		if (strcmp(base->arch, name) != 0)
-			continue;
-		if (!engine->metadata_only)
-			r = add_file(engine, arch, ENGINE_CODE_OBJECT, base, format("%s.co", base->name));
-		if (r == 0)
-			r = add_file(engine, arch, ENGINE_METADATA, base, format("%s.dat", base->name));
-	}
-	if (r == 0)
-		r = add_file(engine, arch, ENGINE_MASTER, NULL, format("TensileLibrary_lazy_%s.dat", name));
-	if (r == 0 && !engine->metadata_only)
-		r = add_file(engine, arch, ENGINE_HELPER, NULL, format("Kernels.so-000-%s.hsaco", name));
-	if (r < 0)
-		return r;
-	qsort(arch->files, arch->n_files, sizeof(arch->files[0]), compare_files);
-	for (size_t i = 0; i < arch->n_files; i++) {
-		arch->files[i]->index = i;
-		if (arch->files[i]->raw)
-			arch->files[i]->raw->index = i;
-	}
-	return 0;
-}
-
-/* Metadata of all solutions needs no instruction tables. */
-static bool is_served(const struct engine *engine, const char *arch)
-{
-	return isa_find(arch) || (engine->metadata_only && engine->keep_all);
-}
-
-/* The faults of the scan, and one for each arch that is not served. */
-static int collect_faults(struct engine *engine)
-{
-	const struct logic_catalog *catalog = engine->catalog;
-	size_t n = 0;
-
-	engine->faults = calloc(catalog->n_faults + catalog->n_bases + catalog->n_archs + 1, sizeof(engine->faults[0]));
-	if (!engine->faults)
-		return -ENOMEM;
-	for (size_t i = 0; i < catalog->n_faults; i++)
-		if (!(engine->faults[n++] = strdup(catalog->faults[i].message)))
-			return -ENOMEM;
-	for (size_t i = 0; i < catalog->n_bases; i++)
-		if (catalog->bases[i].fault && !(engine->faults[n++] = strdup(catalog->bases[i].fault)))
-			return -ENOMEM;
-	for (size_t i = 0; i < catalog->n_archs; i++)
-		if (!is_served(engine, catalog->archs[i]) &&
-		    !(engine->faults[n++] = format("architecture '%s' cannot be generated yet: its logic is left out", catalog->archs[i])))
-			return -ENOMEM;
-	return 0;
-}
-
-static int build_catalog(struct engine *engine, struct error *error)
-{
-	const struct logic_catalog *catalog = engine->catalog;
-
-	int r = collect_faults(engine);
-	if (r < 0)
-		return r;
-	engine->archs = calloc(catalog->n_archs + 1, sizeof(engine->archs[0]));
-	if (!engine->archs)
-		return -ENOMEM;
-	for (size_t i = 0; i < catalog->n_archs; i++) {
-		r = is_served(engine, catalog->archs[i]) ? add_arch(engine, catalog->archs[i]) : 0;
-		if (r < 0)
-			return r;
-	}
-	if (engine->n_archs == 0)
-		return error_set(error, -ENODATA, "'%s' has no usable logic: %s", engine->logic,
-				 engine->faults[0] ? engine->faults[0] : "it is empty");
-	return 0;
 }
 
 /* ---- the engine ------------------------------------------------------------------------------------------------------- */
@@ -201,6 +63,21 @@ static int copy_string(const char *string, char **ret_copy)
 	return *ret_copy ? 0 : -ENOMEM;
 }
 
+static int open_logic(struct engine *engine, struct error *error)
+{
+	struct catalog_changes changes = { 0 };
+
+	int r = edition_new(engine, NULL, &engine->edition, error);
+	if (r < 0)
+		return r;
+	r = catalog_take(engine, NULL, engine->edition, &changes);
+	free(changes.changes);
+	if (r == 0 && engine->n_archs == 0)
+		return error_set(error, -ENODATA, "'%s' has no usable logic: %s", engine->logic,
+				 engine->edition->faults[0] ? engine->edition->faults[0] : "it is empty");
+	return r;
+}
+
 static int init(struct engine *engine, const struct engine_options *options, struct error *error)
 {
 	const char *linker = options->linker ? options->linker : getenv("TENSILEFS_LINKER");
@@ -211,19 +88,15 @@ static int init(struct engine *engine, const struct engine_options *options, str
 	if (r == 0)
 		r = options->custom_kernels ? copy_string(options->custom_kernels, &engine->custom_kernels) :
 					      logic_find_custom_kernels(options->logic, &engine->custom_kernels);
-	if (r == 0)
-		r = logic_scan(options->logic, &engine->catalog, error);
-	if (r == 0)
-		r = build_catalog(engine, error);
 	if (r < 0)
 		return r;
 	open_cache(engine, options);
+	r = open_logic(engine, error);
+	if (r < 0)
+		return r;
 	r = linker_new(linker && *linker ? linker : NULL, &engine->linker);
 	if (r == 0)
 		r = memory_new(engine->cache ? MEMORY_WITH_CACHE : MEMORY_WITHOUT_CACHE, &engine->memory);
-	if (r == 0)
-		r = libraries_new(engine->catalog, engine->names_tensile ? LOGIC_NAMES_TENSILE : LOGIC_NAMES_STABLE,
-				  engine->custom_kernels, engine->cache, &engine->libraries);
 	if (r == 0)
 		r = pool_new(options->jobs ? options->jobs : cpus_available(), &engine->pool);
 	return r;
@@ -257,21 +130,15 @@ struct engine *engine_unref(struct engine *engine)
 {
 	if (!engine)
 		return NULL;
+	if (engine->linker)
+		linker_stop(engine->linker);
+	watch_unref(engine->watch);
 	pool_unref(engine->pool);
-	libraries_unref(engine->libraries);
+	edition_unref(engine->edition);
 	memory_unref(engine->memory);
 	linker_unref(engine->linker);
 	cachedb_close(engine->cache);
-	for (size_t i = 0; i < engine->n_archs; i++) {
-		for (size_t k = 0; k < engine->archs[i].n_files; k++)
-			file_free(engine->archs[i].files[k]);
-		free(engine->archs[i].files);
-	}
-	free(engine->archs);
-	for (size_t i = 0; engine->faults && engine->faults[i]; i++)
-		free(engine->faults[i]);
-	free(engine->faults);
-	logic_catalog_unref(engine->catalog);
+	catalog_release(engine);
 	free(engine->custom_kernels);
 	free(engine->cache_path);
 	free(engine->logic);
@@ -282,98 +149,27 @@ struct engine *engine_unref(struct engine *engine)
 
 /* ---- questions -------------------------------------------------------------------------------------------------------- */
 
-size_t engine_n_archs(const struct engine *engine)
+struct edition *engine_edition(struct engine *engine)
 {
-	return engine->n_archs;
+	pthread_mutex_lock(&engine->lock);
+	struct edition *edition = edition_ref(engine->edition);
+	pthread_mutex_unlock(&engine->lock);
+	return edition;
 }
 
-const char *engine_arch(const struct engine *engine, size_t arch)
+const char *engine_fault(struct engine *engine, size_t i)
 {
-	return engine->archs[arch].name;
-}
+	_cleanup_(edition_unref_p) struct edition *edition = engine_edition(engine);
 
-size_t engine_n_files(const struct engine *engine, size_t arch)
-{
-	return engine->archs[arch].n_files;
-}
-
-struct engine_file *engine_file(struct engine *engine, size_t arch, size_t i)
-{
-	return engine->archs[arch].files[i];
-}
-
-static int compare_name(const void *name, const void *file)
-{
-	return strcmp(name, (*(struct engine_file *const *)file)->name);
-}
-
-struct engine_file *engine_lookup(struct engine *engine, const char *arch, const char *name)
-{
-	for (size_t i = 0; i < engine->n_archs; i++) {
-		if (strcmp(engine->archs[i].name, arch) != 0)
-			continue;
-		struct engine_file **found = bsearch(name, engine->archs[i].files, engine->archs[i].n_files,
-						     sizeof(engine->archs[i].files[0]), compare_name);
-		return found ? *found : NULL;
-	}
-	return NULL;
-}
-
-struct engine_file *engine_raw(struct engine_file *file)
-{
-	return file->raw;
-}
-
-const char *engine_file_name(const struct engine_file *file)
-{
-	return file->name;
-}
-
-const char *engine_file_arch(const struct engine_file *file)
-{
-	return file->arch;
-}
-
-enum engine_kind engine_file_kind(const struct engine_file *file)
-{
-	return file->kind;
-}
-
-size_t engine_file_index(const struct engine_file *file)
-{
-	return file->index;
-}
-
-uint64_t engine_file_logic_bytes(const struct engine_file *file)
-{
-	uint64_t bytes = 0;
-
-	for (size_t i = 0; file->base && i < file->base->n_files; i++)
-		bytes += file->base->files[i]->size;
-	return bytes;
-}
-
-int64_t engine_file_time(const struct engine_file *file)
-{
-	const struct logic_catalog *catalog = file->engine->catalog;
-	int64_t newest = 0;
-
-	for (size_t i = 0; i < catalog->n_bases; i++) {
-		const struct logic_base *base = &catalog->bases[i];
-		if (file->base ? base != file->base : strcmp(base->arch, file->arch) != 0)
-			continue;
-		for (size_t k = 0; k < base->n_files; k++)
-			newest = MAX(newest, base->files[k]->mtime_ns);
-	}
-	return newest;
-}
-
-const char *engine_fault(const struct engine *engine, size_t i)
-{
 	for (size_t k = 0; k < i; k++)
-		if (!engine->faults[k])
+		if (!edition->faults[k])
 			return NULL;
-	return engine->faults[i];
+	return edition->faults[i];
+}
+
+int engine_watch(struct engine *engine, engine_changed changed, void *userdata, struct error *error)
+{
+	return watch_new(engine, changed, userdata, &engine->watch, error);
 }
 
 static void find_linker(void *userdata, bool cancelled)
@@ -426,17 +222,15 @@ struct plan_options engine_plan_options(const struct engine *engine, const char 
 	};
 }
 
-int engine_file_identity(struct engine_file *file, struct cachedb_key *ret_identity, bool *ret_settled)
+static int identity_of_catalog(const struct edition *edition, const char *arch, struct cachedb_key *ret_identity)
 {
 	_cleanup_(digest_release) struct digest digest = { 0 };
-	const struct logic_catalog *catalog = file->engine->catalog;
+	const struct logic_catalog *catalog = edition->catalog;
 
-	if (file->base)
-		return libraries_identity(file->engine->libraries, file->base, ret_identity, ret_settled);
 	digest_init(&digest, "tensilefs catalog identity");	/* of what the scan saw; the helper depends on nothing */
-	for (size_t i = 0; file->kind == ENGINE_MASTER && i < catalog->n_bases; i++) {
+	for (size_t i = 0; arch && i < catalog->n_bases; i++) {
 		const struct logic_base *base = &catalog->bases[i];
-		if (strcmp(base->arch, file->arch) != 0 || base->fault)
+		if (strcmp(base->arch, arch) != 0 || base->fault)
 			continue;
 		digest_string(&digest, base->name);
 		for (size_t k = 0; k < base->n_files; k++) {
@@ -445,7 +239,35 @@ int engine_file_identity(struct engine_file *file, struct cachedb_key *ret_ident
 			digest_number(&digest, (uint64_t)base->files[k]->mtime_ns);
 		}
 	}
-	int r = digest_finish(&digest, ret_identity);
+	return digest_finish(&digest, ret_identity);
+}
+
+/* What depends on a base that is held back stays as it was. */
+static bool keep_identity(struct engine_file *file, const struct edition *edition, struct cachedb_key *ret_identity)
+{
+	if (file->kind == ENGINE_HELPER || !edition_held(edition, file->arch, file->base))
+		return false;
+	pthread_mutex_lock(&file->engine->lock);
+	bool planned = file->planned;
+	*ret_identity = file->identity;
+	pthread_mutex_unlock(&file->engine->lock);
+	return planned;
+}
+
+int engine_file_identity(struct engine_file *file, const struct edition *edition, struct cachedb_key *ret_identity, bool *ret_settled)
+{
+	struct cachedb_key kept;
+
+	if (keep_identity(file, edition, &kept)) {
+		*ret_identity = kept;
+		*ret_settled = false;
+		return 0;
+	}
+	if (file->base) {
+		const struct logic_base *base = edition_base(edition, file->arch, file->base, NULL);
+		return base ? libraries_identity(edition->libraries, base, ret_identity, ret_settled) : -ENOENT;
+	}
+	int r = identity_of_catalog(edition, file->kind == ENGINE_MASTER ? file->arch : NULL, ret_identity);
 	if (r == 0)
 		*ret_settled = true;
 	return r;

@@ -64,15 +64,21 @@ struct engine_options {
 /* -ENOENT, -ENODATA, -EACCES ... when the logic gives no catalog at all. Faults of single files are not errors: see engine_fault(). */
 int engine_new(const struct engine_options *options, struct engine **ret_engine, struct error *error);
 
-/* Waits for running jobs; queued ones are dropped and their callbacks told -ECANCELED. Accepts NULL, returns NULL. */
+/* Kills running linkers and waits for running jobs; queued ones are dropped and their callbacks told -ECANCELED. Accepts NULL, returns NULL. */
 struct engine *engine_unref(struct engine *engine);
 
 /* ---- catalog ---------------------------------------------------------------------------------------------------------- */
 
-size_t engine_n_archs(const struct engine *engine);
-const char *engine_arch(const struct engine *engine, size_t arch);	/* sorted */
-size_t engine_n_files(const struct engine *engine, size_t arch);
-struct engine_file *engine_file(struct engine *engine, size_t arch, size_t i);	/* sorted by name */
+/*
+ * Archs are sorted, files are sorted by name; what engine_watch() adds later comes at the end. Numbers stay valid, as what is removed keeps
+ * its own and is not "present" from then on.
+ */
+size_t engine_n_archs(struct engine *engine);
+const char *engine_arch(struct engine *engine, size_t arch);
+bool engine_arch_present(struct engine *engine, size_t arch);
+size_t engine_n_files(struct engine *engine, size_t arch);
+struct engine_file *engine_file(struct engine *engine, size_t arch, size_t i);
+bool engine_file_present(struct engine_file *file);
 struct engine_file *engine_lookup(struct engine *engine, const char *arch, const char *name);	/* NULL: none */
 
 /* The bare code object of a code object or helper; NULL for other kinds. Has the same name. */
@@ -85,8 +91,20 @@ size_t engine_file_index(const struct engine_file *file);	/* engine_file(engine,
 uint64_t engine_file_logic_bytes(const struct engine_file *file);	/* size of its logic: how much work it is, roughly */
 int64_t engine_file_time(const struct engine_file *file);	/* last change of its logic, nanoseconds since 1970 */
 
-/* Logic files that were left out, in any order; NULL past the end. "'a/b.yaml': line 3, column 7: ..." */
-const char *engine_fault(const struct engine *engine, size_t i);
+/* Logic files that were left out, in any order; NULL past the end. "'a/b.yaml': line 3, column 7: ..." Not for use after engine_watch(). */
+const char *engine_fault(struct engine *engine, size_t i);
+
+/*
+ * Follows edits of the logic until engine_unref(): files that are added, removed, renamed, rewritten. `changed` is called on a thread
+ * of its own for each file of the catalog that an edit concerns, after the edit is in force. It may wait for requests.
+ *
+ * An edit that leaves a logic file broken changes nothing for the files that were known from it: their last good bytes go on
+ * being served while they can be had, and engine_status() says so under "stale". -ENOSYS, -EMFILE, -ENOSPC ... when the system cannot watch:
+ * then only edits of known files are seen, when these are asked for.
+ */
+enum engine_change { ENGINE_ADDED, ENGINE_REMOVED, ENGINE_EDITED };
+typedef void (*engine_changed)(void *userdata, struct engine_file *file, enum engine_change change);
+int engine_watch(struct engine *engine, engine_changed changed, void *userdata, struct error *error);
 
 /* ---- artifacts -------------------------------------------------------------------------------------------------------- */
 

@@ -7,8 +7,10 @@
 
 int engine_hash(struct engine *engine, struct engine_file *file, struct cachedb_key *ret_hash, struct error *error)
 {
+	_cleanup_(edition_unref_p) struct edition *edition = engine_edition(engine);
 	_cleanup_(production_release) struct production production = { 0 };
 	struct standpoint standpoint;
+	struct error failure = { 0 };
 	struct cachedb_key hash;
 	const char *linker;
 	int r = 0;
@@ -20,33 +22,37 @@ int engine_hash(struct engine *engine, struct engine_file *file, struct cachedb_
 	if (kind_is_linked(file->kind))
 		r = linker_identify(engine->linker, &linker, error);
 	if (r == 0)
-		r = standpoint_now(file, &standpoint);
+		r = standpoint_now(file, edition, &standpoint);
 	if (r < 0 || known_hash(file, &standpoint, ret_hash) == 0)
 		return r;
-	r = production_plan(file, standpoint.linker, &production, &hash, error);
+	r = production_plan(file, edition, standpoint.linker, &production, &hash, &failure);
+	if (r < 0 && r != -ENOMEM && known_keep_hash(file, &standpoint, error_text(&failure, r), ret_hash) == 0)
+		return 0;
 	if (r < 0)
-		return r;
-	known_set_hash(file, &standpoint, &hash);
+		return error_set(error, r, "%s", error_text(&failure, r));
+	known_set_hash(file, edition, &standpoint, &hash);
 	*ret_hash = hash;
 	return 0;
 }
 
-static int load(struct engine_file *file, struct library **ret_library, struct error *error)
+static int load(struct engine_file *file, const struct edition *edition, struct library **ret_library, struct error *error)
 {
 	if (!file->base)
 		return error_set(error, -ENODATA, "'%s' is not made from solutions", file->name);
-	return libraries_get(file->engine->libraries, file->base, LIBRARY_GENERATED, ret_library, error);
+	const struct logic_base *base = edition_base(edition, file->arch, file->base, error);
+	return base ? libraries_get(edition->libraries, base, LIBRARY_GENERATED, ret_library, error) : -ENOENT;
 }
 
 int engine_foreach_kernel(struct engine *engine, struct engine_file *file, int (*callback)(void *userdata, const char *name),
 			  void *userdata, struct error *error)
 {
+	_cleanup_(edition_unref_p) struct edition *edition = engine_edition(engine);
 	_cleanup_(library_unref_p) struct library *library = NULL;
 	size_t n_solutions, n_kernels;
 
 	if (file->kind == ENGINE_HELPER)
 		return 0;
-	int r = load(file, &library, error);
+	int r = load(file, edition, &library, error);
 	if (r < 0)
 		return r;
 	const struct logic_solution *solutions = logic_solutions(library->logic, &n_solutions);
@@ -58,11 +64,12 @@ int engine_foreach_kernel(struct engine *engine, struct engine_file *file, int (
 
 int engine_print_kernel(struct engine *engine, struct engine_file *file, const char *kernel, struct buffer *ret_text, struct error *error)
 {
+	_cleanup_(edition_unref_p) struct edition *edition = engine_edition(engine);
 	_cleanup_(library_unref_p) struct library *library = NULL;
 	struct gemm_config config;
 	size_t n_solutions, n_kernels;
 
-	int r = load(file, &library, error);
+	int r = load(file, edition, &library, error);
 	if (r < 0)
 		return r;
 	const struct logic_solution *solutions = logic_solutions(library->logic, &n_solutions);
@@ -108,9 +115,8 @@ static struct json_object *describe_solution(const struct logic_solution *soluti
 	return object;
 }
 
-static struct json_object *describe_bases(const struct engine_file *file)
+static struct json_object *describe_bases(const struct engine_file *file, const struct logic_catalog *catalog)
 {
-	const struct logic_catalog *catalog = file->engine->catalog;
 	struct json_object *bases = json_object_new_array();
 
 	for (size_t i = 0; i < catalog->n_bases; i++)
@@ -121,9 +127,10 @@ static struct json_object *describe_bases(const struct engine_file *file)
 
 int engine_explain(struct engine *engine, struct engine_file *file, struct buffer *ret_json, struct error *error)
 {
+	_cleanup_(edition_unref_p) struct edition *edition = engine_edition(engine);
 	_cleanup_(library_unref_p) struct library *library = NULL;
 
-	int r = file->base ? load(file, &library, error) : 0;
+	int r = file->base ? load(file, edition, &library, error) : 0;
 	if (r < 0)
 		return r;
 	struct json_object *object = json_object_new_object();
@@ -135,10 +142,10 @@ int engine_explain(struct engine *engine, struct engine_file *file, struct buffe
 		const struct logic_solution *solutions = logic_solutions(library->logic, &n);
 		for (size_t i = 0; i < n; i++)
 			json_object_array_add(list, describe_solution(&solutions[i]));
-		json_object_object_add(object, "files", describe_files(file->base));
+		json_object_object_add(object, "files", describe_files(edition_base(edition, file->arch, file->base, NULL)));
 		json_object_object_add(object, "solutions", list);
 	} else if (file->kind == ENGINE_MASTER) {
-		json_object_object_add(object, "libraries", describe_bases(file));
+		json_object_object_add(object, "libraries", describe_bases(file, edition->catalog));
 	}
 	buffer_append_string(ret_json, json_object_to_json_string_ext(object, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE));
 	buffer_append_string(ret_json, "\n");
@@ -165,11 +172,12 @@ int engine_foreach_parameter(struct engine *engine, struct engine_file *file, co
 			     void *userdata, struct error *error)
 {
 	struct parameters parameters = { .callback = callback, .userdata = userdata };
+	_cleanup_(edition_unref_p) struct edition *edition = engine_edition(engine);
 	_cleanup_(library_unref_p) struct library *library = NULL;
 	bool found = false;
 	size_t n;
 
-	int r = load(file, &library, error);
+	int r = load(file, edition, &library, error);
 	if (r < 0)
 		return r;
 	const struct logic_solution *solutions = logic_solutions(library->logic, &n);

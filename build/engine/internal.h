@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The engine's insides, shared by its own .c files:
- *     engine.c    the engine and its catalog
+ *     engine.c    the engine
+ *     edition.c   the logic as of one scan
+ *     catalog.c   the files
+ *     watch.c     edits of the logic
  *     request.c   requests and single flight
  *     known.c     what is known of a file without building it
  *     raw.c       the bare object inside a bundle
@@ -15,6 +18,7 @@
 #pragma once
 
 #include "build/engine/engine.h"
+#include "build/engine/edition.h"
 #include "build/engine/library.h"
 #include "build/engine/linker.h"
 #include "build/engine/memory.h"
@@ -32,7 +36,7 @@ struct engine_file {
 	char *name;
 	const char *arch;
 	size_t index;			/* in its arch */
-	const struct logic_base *base;	/* NULL: helper and master */
+	char *base;			/* name of its base; NULL: helper and master, raw */
 	struct engine_file *parent;	/* ENGINE_RAW: the file that is unwrapped */
 	struct engine_file *raw;	/* or NULL */
 
@@ -47,12 +51,16 @@ struct engine_file {
 	struct flight *flight;		/* being looked for or built, or NULL */
 	int failure;			/* of the last build, or 0 */
 	char *failure_text;
+	char *stale;			/* why `hash` is that of the last good logic and not of what there is now; NULL: it is not */
+	bool present, wanted;		/* see catalog.c */
 };
 
 struct engine_arch {
-	const char *name;
-	struct engine_file **files;	/* sorted by name */
-	size_t n_files;
+	char *name;
+	struct engine_file **files;	/* by index */
+	struct engine_file **by_name;	/* the first n_named, sorted */
+	size_t n_files, n_named;
+	bool present;			/* has files that are */
 };
 
 struct engine_statistics {		/* since the engine began */
@@ -70,18 +78,17 @@ struct engine {
 	void (*warn)(void *userdata, const char *message);
 	void *warn_userdata;
 
-	struct logic_catalog *catalog;
-	char **faults;			/* NULL-terminated */
-	struct engine_arch *archs;
-	size_t n_archs;
-
 	struct cachedb *cache;		/* or NULL */
 	struct pool *pool;
 	struct linker *linker;
-	struct libraries *libraries;
 	struct memory *memory;
+	struct watch *watch;		/* or NULL */
 
 	pthread_mutex_t lock;		/* protects all below, and what struct engine_file says */
+	struct edition *edition;
+	struct engine_arch **archs;
+	size_t n_archs;
+	char *edit_failure;		/* why the logic as it is now cannot be used at all, or NULL */
 	struct engine_statistics statistics;
 	struct flight *builds;		/* flights that are building, one per hash */
 	bool warned;			/* about the cache */
@@ -92,8 +99,14 @@ struct plan_options engine_plan_options(const struct engine *engine, const char 
 /* Does this kind of file go through the linker? */
 bool kind_is_linked(enum engine_kind kind);
 
-/* A digest of what the file is made from, that costs a stat per logic file. */
-int engine_file_identity(struct engine_file *file, struct cachedb_key *ret_identity, bool *ret_settled);
+/* The logic as it is now: a reference. */
+struct edition *engine_edition(struct engine *engine);
+
+/* Can files be made for this arch? */
+bool engine_serves(const struct engine *engine, const char *arch);
+
+/* A digest of what the file is made from, that costs a stat per logic file. -ENOENT when there is no such logic. */
+int engine_file_identity(struct engine_file *file, const struct edition *edition, struct cachedb_key *ret_identity, bool *ret_settled);
 
 /* Tells the program once that the cache has failed. */
 void engine_cache_failed(struct engine *engine, const char *message);
@@ -108,8 +121,8 @@ struct production {
 	struct library *library;
 	struct buffer bytes;		/* ENGINE_METADATA, ENGINE_MASTER: all of the file */
 };
-int production_plan(struct engine_file *file, const char *linker, struct production *ret_production, struct cachedb_key *ret_hash,
-		    struct error *error);
+int production_plan(struct engine_file *file, const struct edition *edition, const char *linker, struct production *ret_production,
+		    struct cachedb_key *ret_hash, struct error *error);
 int production_run(struct engine_file *file, struct production *production, const struct cachedb_key *hash,
 		   struct artifact **ret_artifact, struct error *error);
 void production_release(struct production *production);
@@ -126,13 +139,17 @@ struct standpoint {
 };
 
 /* -EAGAIN when the linker is needed and not known yet. Never blocks on a program. */
-int standpoint_now(struct engine_file *file, struct standpoint *ret_standpoint);
+int standpoint_now(struct engine_file *file, const struct edition *edition, struct standpoint *ret_standpoint);
 
 /* The hash, from this process or the cache's memo. -ENOENT: it takes a plan to know it. */
 int known_hash(struct engine_file *file, const struct standpoint *standpoint, struct cachedb_key *ret_hash);
 
 /* Notes the hash of a plan that was made from logic; writes the memo too. */
-void known_set_hash(struct engine_file *file, const struct standpoint *standpoint, const struct cachedb_key *hash);
+void known_set_hash(struct engine_file *file, const struct edition *edition, const struct standpoint *standpoint,
+		    const struct cachedb_key *hash);
+
+/* Logic that cannot be used: the hash of the last good one stands for it, if there is one (-ENOENT), until it is edited again. */
+int known_keep_hash(struct engine_file *file, const struct standpoint *standpoint, const char *reason, struct cachedb_key *ret_hash);
 
 /* Notes what is known of the bytes behind `hash`; with engine->lock held. */
 void known_set_size(struct engine_file *file, const struct cachedb_key *hash, uint64_t size, uint64_t cost_us, uint32_t items);

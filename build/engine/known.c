@@ -5,7 +5,7 @@
 
 enum { TAG_MEMO = 0x4d454d4f };		/* cachedb_info.tag; artifacts have their engine_kind */
 
-int standpoint_now(struct engine_file *file, struct standpoint *ret_standpoint)
+int standpoint_now(struct engine_file *file, const struct edition *edition, struct standpoint *ret_standpoint)
 {
 	struct standpoint standpoint = { 0 };
 
@@ -14,7 +14,7 @@ int standpoint_now(struct engine_file *file, struct standpoint *ret_standpoint)
 		if (!standpoint.linker)
 			return -EAGAIN;
 	}
-	int r = engine_file_identity(file, &standpoint.identity, &standpoint.settled);
+	int r = engine_file_identity(file, edition, &standpoint.identity, &standpoint.settled);
 	if (r == 0)
 		*ret_standpoint = standpoint;
 	return r;
@@ -55,6 +55,7 @@ static void note_hash(struct engine_file *file, const struct standpoint *standpo
 	file->identity = standpoint->identity;
 	file->linker = standpoint->linker;
 	file->hash = *hash;
+	free(TAKE(file->stale));
 	pthread_mutex_unlock(&file->engine->lock);
 }
 
@@ -76,7 +77,8 @@ int known_hash(struct engine_file *file, const struct standpoint *standpoint, st
 	return 0;
 }
 
-void known_set_hash(struct engine_file *file, const struct standpoint *standpoint, const struct cachedb_key *hash)
+void known_set_hash(struct engine_file *file, const struct edition *edition, const struct standpoint *standpoint,
+		    const struct cachedb_key *hash)
 {
 	struct engine *engine = file->engine;
 	struct cachedb_info info = { .tag = TAG_MEMO };
@@ -85,7 +87,7 @@ void known_set_hash(struct engine_file *file, const struct standpoint *standpoin
 	bool settled;
 
 	/* Logic that changed while it was being read belongs to neither moment. */
-	if (engine_file_identity(file, &identity, &settled) < 0 || !key_equal(&identity, &standpoint->identity))
+	if (engine_file_identity(file, edition, &identity, &settled) < 0 || !key_equal(&identity, &standpoint->identity))
 		return;
 	note_hash(file, standpoint, hash);
 	if (!engine->cache || !standpoint->settled || memo_key(file, standpoint, &key) < 0)
@@ -93,6 +95,23 @@ void known_set_hash(struct engine_file *file, const struct standpoint *standpoin
 	int r = cachedb_put(engine->cache, &key, hash->bytes, sizeof(hash->bytes), &info, &error);
 	if (r < 0)
 		engine_cache_failed(engine, error_text(&error, r));
+}
+
+int known_keep_hash(struct engine_file *file, const struct standpoint *standpoint, const char *reason, struct cachedb_key *ret_hash)
+{
+	int r = -ENOENT;
+
+	pthread_mutex_lock(&file->engine->lock);
+	if (file->planned && (file->stale || !key_equal(&file->identity, &standpoint->identity))) {
+		file->identity = standpoint->identity;
+		file->linker = standpoint->linker;
+		free(file->stale);
+		file->stale = strdup(reason);
+		*ret_hash = file->hash;
+		r = 0;
+	}
+	pthread_mutex_unlock(&file->engine->lock);
+	return r;
 }
 
 void known_set_size(struct engine_file *file, const struct cachedb_key *hash, uint64_t size, uint64_t cost_us, uint32_t items)
@@ -107,10 +126,11 @@ void known_set_size(struct engine_file *file, const struct cachedb_key *hash, ui
 
 static void stat_known(struct engine_file *file, struct engine_stat *stat)
 {
+	_cleanup_(edition_unref_p) struct edition *edition = engine_edition(file->engine);
 	struct standpoint standpoint;
 	struct cachedb_info info;
 
-	if (standpoint_now(file, &standpoint) < 0 || known_hash(file, &standpoint, &stat->hash) < 0)
+	if (standpoint_now(file, edition, &standpoint) < 0 || known_hash(file, &standpoint, &stat->hash) < 0)
 		return;
 	struct engine *engine = file->engine;
 	pthread_mutex_lock(&engine->lock);

@@ -12,6 +12,7 @@ struct base_list {
 
 struct lists {
 	struct engine *engine;
+	struct edition *edition;
 	struct base_list *bases;
 	size_t n_bases;
 	pthread_mutex_t lock;		/* protects error */
@@ -65,7 +66,7 @@ static int list_base(void *userdata, size_t i)
 	enum library_content content = lists->engine->keep_all ? LIBRARY_ALL : LIBRARY_GENERATED;
 	struct error error = { 0 };
 
-	int r = libraries_get(lists->engine->libraries, lists->bases[i].base, content, &library, &error);
+	int r = libraries_get(lists->edition->libraries, lists->bases[i].base, content, &library, &error);
 	if (r == 0)
 		r = write_kernels(&lists->bases[i], library->logic);
 	if (r == 0)
@@ -105,8 +106,9 @@ static void join(const struct lists *lists, struct buffer *kernels, struct buffe
 
 int engine_list_kernels(struct engine *engine, const char *arch, struct buffer *ret_kernels, struct buffer *ret_helpers, struct error *error)
 {
-	struct lists lists = { .engine = engine, .error = error };
-	const struct logic_catalog *catalog = engine->catalog;
+	_cleanup_(edition_unref_p) struct edition *edition = engine_edition(engine);
+	struct lists lists = { .engine = engine, .edition = edition, .error = error };
+	const struct logic_catalog *catalog = edition->catalog;
 
 	lists.bases = calloc(catalog->n_bases + 1, sizeof(*lists.bases));
 	if (!lists.bases)

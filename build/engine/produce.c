@@ -35,15 +35,24 @@ void production_release(struct production *production)
 
 /* ---- planning --------------------------------------------------------------------------------------------------------- */
 
-static int plan_metadata(struct engine_file *file, struct production *production, struct cachedb_key *ret_hash, struct error *error)
+static int get_library(struct engine_file *file, const struct edition *edition, enum library_content content, struct library **ret_library,
+		       struct error *error)
+{
+	const struct logic_base *base = edition_base(edition, file->arch, file->base, error);
+
+	return base ? libraries_get(edition->libraries, base, content, ret_library, error) : -ENOENT;
+}
+
+static int plan_metadata(struct engine_file *file, const struct edition *edition, struct production *production, struct cachedb_key *ret_hash,
+			 struct error *error)
 {
 	struct engine *engine = file->engine;
 	int r;
 
 	if (file->kind == ENGINE_MASTER) {
-		r = logic_write_master(engine->catalog, file->arch, &production->bytes);
+		r = logic_write_master(edition->catalog, file->arch, &production->bytes);
 	} else {
-		r = libraries_get(engine->libraries, file->base, engine->keep_all ? LIBRARY_ALL : LIBRARY_GENERATED, &production->library, error);
+		r = get_library(file, edition, engine->keep_all ? LIBRARY_ALL : LIBRARY_GENERATED, &production->library, error);
 		if (r < 0)
 			return r;
 		r = logic_write_dat(production->library->logic, &production->bytes);
@@ -53,8 +62,8 @@ static int plan_metadata(struct engine_file *file, struct production *production
 	return plan_hash_metadata(&production->bytes, ret_hash);
 }
 
-int production_plan(struct engine_file *file, const char *linker, struct production *ret_production, struct cachedb_key *ret_hash,
-		    struct error *error)
+int production_plan(struct engine_file *file, const struct edition *edition, const char *linker, struct production *ret_production,
+		    struct cachedb_key *ret_hash, struct error *error)
 {
 	_cleanup_(production_release) struct production production = { 0 };
 	struct plan_options options = engine_plan_options(file->engine, linker);
@@ -63,11 +72,11 @@ int production_plan(struct engine_file *file, const char *linker, struct product
 	if (file->kind == ENGINE_HELPER) {
 		r = plan_hash_helper(&options, file->arch, ret_hash);
 	} else if (file->kind == ENGINE_CODE_OBJECT) {
-		r = libraries_get(file->engine->libraries, file->base, LIBRARY_GENERATED, &production.library, error);
+		r = get_library(file, edition, LIBRARY_GENERATED, &production.library, error);
 		if (r == 0)
 			r = plan_hash_code_object(&options, file->arch, production.library->logic, ret_hash);
 	} else {
-		r = plan_metadata(file, &production, ret_hash, error);
+		r = plan_metadata(file, edition, &production, ret_hash, error);
 	}
 	if (r < 0)
 		return r;

@@ -177,18 +177,28 @@ static int look_for_bytes(struct flight *flight, struct artifact **ret_artifact)
 	return 0;
 }
 
-static int plan(struct flight *flight, const struct standpoint *standpoint, struct production *production, struct error *error)
+static int plan(struct flight *flight, const struct edition *edition, const struct standpoint *standpoint, struct production *production,
+		struct error *error)
 {
 	struct engine *engine = flight->file->engine;
 
-	int r = production_plan(flight->file, standpoint->linker, production, &flight->hash, error);
+	int r = production_plan(flight->file, edition, standpoint->linker, production, &flight->hash, error);
 	if (r < 0)
 		return r;
-	known_set_hash(flight->file, standpoint, &flight->hash);
+	known_set_hash(flight->file, edition, standpoint, &flight->hash);
 	pthread_mutex_lock(&engine->lock);
 	engine->statistics.plans++;
 	pthread_mutex_unlock(&engine->lock);
 	return 0;
+}
+
+/* An edit broke the logic of a file: what it was before serves on, if its bytes can still be had. */
+static int keep_last_good(struct flight *flight, const struct standpoint *standpoint, int status, struct artifact **ret_artifact,
+			  struct error *error)
+{
+	if (status == -ENOMEM || known_keep_hash(flight->file, standpoint, error_text(error, status), &flight->hash) < 0)
+		return status;
+	return look_for_bytes(flight, ret_artifact) || *ret_artifact ? 0 : status;
 }
 
 static int build(struct flight *flight, struct production *production, struct artifact **ret_artifact, struct error *error)
@@ -212,28 +222,29 @@ static int build(struct flight *flight, struct production *production, struct ar
 /* 0 with the artifact (NULL: in the cache, and nobody waits), FOLLOWS, or a failure. `ret_built`: it is not in the cache yet. */
 static int fly(struct flight *flight, struct artifact **ret_artifact, bool *ret_built, struct error *error)
 {
-	_cleanup_(production_release) struct production production = { 0 };
 	struct engine_file *file = flight->file;
+	_cleanup_(edition_unref_p) struct edition *edition = engine_edition(file->engine);
+	_cleanup_(production_release) struct production production = { 0 };	/* goes before the edition */
 	struct standpoint standpoint;
 	const char *linker;
 	bool planned = false;
 
 	int r = kind_is_linked(file->kind) ? linker_identify(file->engine->linker, &linker, error) : 0;
 	if (r == 0)
-		r = standpoint_now(file, &standpoint);
+		r = standpoint_now(file, edition, &standpoint);
 	if (r < 0)
-		return r;
+		return r == -ENOENT && !error->text[0] ? error_set(error, r, "the logic of '%s' has been removed", file->name) : r;
 	if (known_hash(file, &standpoint, &flight->hash) < 0) {
-		r = plan(flight, &standpoint, &production, error);
+		r = plan(flight, edition, &standpoint, &production, error);
 		if (r < 0)
-			return r;
+			return keep_last_good(flight, &standpoint, r, ret_artifact, error);
 		planned = true;
 	}
 	r = look_for_bytes(flight, ret_artifact);
 	if (r || *ret_artifact)
 		return 0;
 	if (!planned) {		/* the hash was known and its bytes are gone */
-		r = plan(flight, &standpoint, &production, error);
+		r = plan(flight, edition, &standpoint, &production, error);
 		if (r < 0)
 			return r;
 	}
@@ -335,7 +346,8 @@ void engine_request(struct engine *engine, struct engine_file *file, enum engine
 		raw_request(file, callback, userdata);
 		return;
 	}
-	bool known = standpoint_now(file, &standpoint) == 0;	/* not before the linker is known */
+	_cleanup_(edition_unref_p) struct edition *edition = engine_edition(engine);
+	bool known = standpoint_now(file, edition, &standpoint) == 0;	/* not before the linker is known */
 	_cleanup_(artifact_unref_p) struct artifact *artifact = known ? find_in_memory(file, &standpoint) : NULL;
 	if (artifact) {
 		callback(userdata, 0, artifact, NULL);

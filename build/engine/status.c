@@ -62,8 +62,39 @@ static struct json_object *describe_cache(struct engine *engine, const struct en
 	return object;
 }
 
+static void add_stale(struct json_object *list, const char *arch, const char *name, const char *reason)
+{
+	struct json_object *object = json_object_new_object();
+
+	json_object_object_add(object, "arch", json_object_new_string(arch));
+	json_object_object_add(object, "name", json_object_new_string(name));
+	json_object_object_add(object, "reason", json_object_new_string(reason));
+	json_object_array_add(list, object);
+}
+
+/* What is served as it was before the logic was broken: bases that are held back, and files. */
+static struct json_object *describe_stale(struct engine *engine, const struct edition *edition)
+{
+	struct json_object *list = json_object_new_array();
+
+	for (size_t i = 0; i < edition->n_held; i++)
+		add_stale(list, edition->held[i].arch, edition->held[i].name, edition->held[i].reason);
+	pthread_mutex_lock(&engine->lock);
+	for (size_t i = 0; i < engine->n_archs; i++) {
+		const struct engine_arch *arch = engine->archs[i];
+		for (size_t k = 0; k < arch->n_files; k++)
+			if (arch->files[k]->stale)
+				add_stale(list, arch->name, arch->files[k]->name, arch->files[k]->stale);
+	}
+	if (engine->edit_failure)
+		add_stale(list, "", "", engine->edit_failure);
+	pthread_mutex_unlock(&engine->lock);
+	return list;
+}
+
 int engine_status(struct engine *engine, struct buffer *ret_json)
 {
+	_cleanup_(edition_unref_p) struct edition *edition = engine_edition(engine);
 	struct json_object *object = json_object_new_object();
 	const char *linker = linker_version(engine->linker);
 	struct engine_statistics statistics;
@@ -77,9 +108,10 @@ int engine_status(struct engine *engine, struct buffer *ret_json)
 	json_object_object_add(object, "built", describe_builds(&statistics));
 	json_object_object_add(object, "cache", describe_cache(engine, &statistics));
 	struct json_object *faults = json_object_new_array();
-	for (size_t i = 0; engine_fault(engine, i); i++)
-		json_object_array_add(faults, json_object_new_string(engine_fault(engine, i)));
+	for (size_t i = 0; edition->faults[i]; i++)
+		json_object_array_add(faults, json_object_new_string(edition->faults[i]));
 	json_object_object_add(object, "faults", faults);
+	json_object_object_add(object, "stale", describe_stale(engine, edition));
 	buffer_append_string(ret_json, json_object_to_json_string_ext(object, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE));
 	buffer_append_string(ret_json, "\n");
 	json_object_put(object);
