@@ -64,7 +64,8 @@ struct engine_options {
 /* -ENOENT, -ENODATA, -EACCES ... when the logic gives no catalog at all. Faults of single files are not errors: see engine_fault(). */
 int engine_new(const struct engine_options *options, struct engine **ret_engine, struct error *error);
 
-/* Kills running linkers and waits for running jobs; queued ones are dropped and their callbacks told -ECANCELED. Accepts NULL, returns NULL. */
+/* Kills running linkers, waits for running jobs; queued ones are dropped and their callbacks told -ECANCELED. Accepts NULL, returns
+ * NULL. */
 struct engine *engine_unref(struct engine *engine);
 
 /* ---- catalog ---------------------------------------------------------------------------------------------------------- */

@@ -8,13 +8,17 @@
 
 #include "build/engine/process.h"
 
+#include <elf.h>
 #include <limits.h>
 #include <pthread.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
 struct linker {
 	char *wanted;			/* or NULL */
+	unsigned seconds;		/* it may take so long */
+	int stop;			/* an eventfd: readable after linker_stop() */
 	pthread_mutex_t identify;	/* held while a linker is being looked for; taken before `lock` */
 	pthread_mutex_t lock;		/* protects all below */
 	char *path;			/* NULL: not found yet */
@@ -28,9 +32,13 @@ int linker_new(const char *wanted, struct linker **ret_linker)
 
 	if (!linker)
 		return -ENOMEM;
-	if (wanted && !(linker->wanted = strdup(wanted))) {
+	linker->seconds = LINKER_SECONDS;
+	linker->stop = eventfd(0, EFD_CLOEXEC);
+	if (linker->stop < 0 || (wanted && !(linker->wanted = strdup(wanted)))) {
+		int r = linker->stop < 0 ? -errno : -ENOMEM;
+		close_p(&linker->stop);
 		free(linker);
-		return -ENOMEM;
+		return r;
 	}
 	pthread_mutex_init(&linker->identify, NULL);
 	pthread_mutex_init(&linker->lock, NULL);
@@ -49,10 +57,27 @@ struct linker *linker_unref(struct linker *linker)
 	}
 	pthread_mutex_destroy(&linker->identify);
 	pthread_mutex_destroy(&linker->lock);
+	close_p(&linker->stop);
 	free(linker->path);
 	free(linker->wanted);
 	free(linker);
 	return NULL;
+}
+
+void linker_set_limit(struct linker *linker, unsigned seconds)
+{
+	linker->seconds = seconds;
+}
+
+void linker_stop(struct linker *linker)
+{
+	eventfd_write(linker->stop, 1);
+}
+
+static int run(const struct linker *linker, const char *const *argv, int input, int output, struct error *error)
+{
+	return process_run(&(struct process){ .argv = argv, .input = input, .output = output, .seconds = linker->seconds, .stop = linker->stop },
+			   error);
 }
 
 static int read_all(int fd, struct buffer *buffer)
@@ -95,7 +120,7 @@ static int write_all(int fd, const uint8_t *bytes, size_t size)
 /* ---- finding ---------------------------------------------------------------------------------------------------------- */
 
 /* Runs `path --version` and checks that it is an lld that is new enough. */
-static int ask_version(const char *path, struct version **ret_version, struct error *error)
+static int ask_version(const struct linker *linker, const char *path, struct version **ret_version, struct error *error)
 {
 	const char *const argv[] = { path, "--version", NULL };
 	_cleanup_close_ int output = memfd_create("tensilefs-version", MFD_CLOEXEC);
@@ -103,7 +128,7 @@ static int ask_version(const char *path, struct version **ret_version, struct er
 
 	if (output < 0)
 		return error_set(error, -errno, "cannot make a memory file: %s", strerror(errno));
-	int r = process_run(&(struct process){ .argv = argv, .input = -1, .output = output }, error);
+	int r = run(linker, argv, -1, output, error);
 	if (r < 0)
 		return r;
 	r = read_all(output, &text);
@@ -142,33 +167,34 @@ static char *search_path(const char *name)
 	return NULL;
 }
 
-static int find_wanted(const char *wanted, char **ret_path, struct version **ret_version, struct error *error)
+static int find_wanted(const struct linker *linker, char **ret_path, struct version **ret_version, struct error *error)
 {
-	_cleanup_free_ char *path = search_path(wanted);
+	_cleanup_free_ char *path = search_path(linker->wanted);
 
 	if (!path)
-		return error_set(error, -ENOENT, "the linker '%s' cannot be found or run", wanted);
-	int r = ask_version(path, ret_version, error);
+		return error_set(error, -ENOENT, "the linker '%s' cannot be found or run", linker->wanted);
+	int r = ask_version(linker, path, ret_version, error);
 	if (r < 0)
 		return r;
 	*ret_path = TAKE(path);
 	return 0;
 }
 
-static int find_any(char **ret_path, struct version **ret_version, struct error *error)
+/* The newest; when none will do, the message speaks of the newest too: why it does not run is more than that an older one is too old. */
+static int find_any(const struct linker *linker, char **ret_path, struct version **ret_version, struct error *error)
 {
 	static const char *const names[] = { "ld.lld-22", "ld.lld-21", "ld.lld-20", "ld.lld-19", "ld.lld-18", "ld.lld-17", "ld.lld" };
-	struct error last = { 0 };
+	struct error first = { 0 }, later = { 0 };
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		_cleanup_free_ char *path = search_path(names[i]);
-		if (path && ask_version(path, ret_version, &last) == 0) {
+		if (path && ask_version(linker, path, ret_version, first.text[0] ? &later : &first) == 0) {
 			*ret_path = TAKE(path);
 			return 0;
 		}
 	}
-	if (last.text[0])
-		return error_set(error, -ENOENT, "no usable ld.lld: %.800s", last.text);
+	if (first.text[0])
+		return error_set(error, -ENOENT, "no usable ld.lld: %.800s", first.text);
 	return error_set(error, -ENOENT, "no ld.lld (version %d or newer) on PATH: install lld or name one with --linker", LINKER_OLDEST);
 }
 
@@ -196,7 +222,7 @@ static int identify(struct linker *linker, const char **ret_version, struct erro
 	struct version *version = NULL;
 	struct stat st;
 
-	int r = linker->wanted ? find_wanted(linker->wanted, &path, &version, error) : find_any(&path, &version, error);
+	int r = linker->wanted ? find_wanted(linker, &path, &version, error) : find_any(linker, &path, &version, error);
 	if (r < 0)
 		return r;
 	if (stat(path, &st) < 0) {
@@ -249,6 +275,38 @@ char *linker_path(struct linker *linker)
 
 /* ---- linking ---------------------------------------------------------------------------------------------------------- */
 
+static bool lies_within(uint64_t offset, uint64_t size, size_t whole)
+{
+	return offset <= whole && size <= whole - offset;
+}
+
+static bool segments_lie_within(const Elf64_Ehdr *header, const uint8_t *bytes, size_t size)
+{
+	for (size_t i = 0; i < header->e_phnum; i++) {
+		Elf64_Phdr segment;
+		memcpy(&segment, bytes + header->e_phoff + i * sizeof(segment), sizeof(segment));
+		if (!lies_within(segment.p_offset, segment.p_filesz, size))
+			return false;
+	}
+	return header->e_phnum > 0;
+}
+
+/* lld writes headers first and section headers last, so that an output that was cut off shows in what lies outside of it. */
+static bool is_whole_code_object(const uint8_t *bytes, size_t size, const uint8_t *object)
+{
+	Elf64_Ehdr header, origin;
+
+	if (size < sizeof(header))
+		return false;
+	memcpy(&header, bytes, sizeof(header));
+	memcpy(&origin, object, sizeof(origin));
+	return memcmp(header.e_ident, origin.e_ident, sizeof(header.e_ident)) == 0 && header.e_type == ET_DYN &&
+	       header.e_machine == origin.e_machine && header.e_flags == origin.e_flags && header.e_phentsize == sizeof(Elf64_Phdr) &&
+	       header.e_shentsize == sizeof(Elf64_Shdr) && header.e_shnum > 0 &&
+	       lies_within(header.e_phoff, (uint64_t)header.e_phnum * sizeof(Elf64_Phdr), size) &&
+	       lies_within(header.e_shoff, (uint64_t)header.e_shnum * sizeof(Elf64_Shdr), size) && segments_lie_within(&header, bytes, size);
+}
+
 int linker_link(struct linker *linker, unsigned threads, const uint8_t *object, size_t size, struct buffer *ret_linked, struct error *error)
 {
 	_cleanup_close_ int input = memfd_create("tensilefs-object", MFD_CLOEXEC), output = memfd_create("tensilefs-linked", MFD_CLOEXEC);
@@ -265,14 +323,14 @@ int linker_link(struct linker *linker, unsigned threads, const uint8_t *object, 
 	int r = write_all(input, object, size);
 	if (r < 0)
 		return error_set(error, r, "cannot hand an object of %zu bytes to the linker: %s", size, strerror(-r));
-	r = process_run(&(struct process){ .argv = argv, .input = input, .output = output }, error);
+	r = run(linker, argv, input, output, error);
 	if (r < 0)
 		return r;
 	r = read_all(output, &linked);
 	if (r < 0)
 		return error_set(error, r, "cannot read what the linker wrote: %s", strerror(-r));
-	if (linked.size < 4 || memcmp(linked.data, "\177ELF", 4) != 0)
-		return error_set(error, -EIO, "'%s' wrote %zu bytes that are no ELF file", path, linked.size);
+	if (!is_whole_code_object(linked.data, linked.size, object))
+		return error_set(error, -EIO, "'%s' wrote %zu bytes that are no code object", path, linked.size);
 	*ret_linked = linked;
 	linked = (struct buffer){ 0 };
 	return 0;

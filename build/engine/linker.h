@@ -13,10 +13,17 @@
 struct linker;
 
 #define LINKER_OLDEST 17	/* the first release that writes gfx940 code objects of version 5 */
+#define LINKER_SECONDS 300	/* how long it may take; a link of hundreds of kernels takes a tenth of one */
 
 /* `wanted` is a path or a name on PATH; NULL: ld.lld-22 ... ld.lld-17, then ld.lld. Nothing is looked for yet. */
 int linker_new(const char *wanted, struct linker **ret_linker);
 struct linker *linker_unref(struct linker *linker);	/* accepts NULL, returns NULL */
+
+/* Another limit than LINKER_SECONDS, before the first use. 0: none. */
+void linker_set_limit(struct linker *linker, unsigned seconds);
+
+/* Kills what runs; from now on nothing is run and -ECANCELED is the answer. */
+void linker_stop(struct linker *linker);
 
 /*
  * Finds the linker, or sees that it is the same as before, and gives its version, which lives as long as the linker. -ENOENT when there is
@@ -30,5 +37,8 @@ const char *linker_version(struct linker *linker);
 /* Its path, malloc memory, or NULL. */
 char *linker_path(struct linker *linker);
 
-/* Links one relocatable object to a shared one. Works in memory: no file is made. */
+/*
+ * Links one relocatable object to a shared one. Works in memory: no file is made. What comes back is a whole code object for the
+ * processor of `object`; -EIO when the linker ended well but wrote something else, as a wrapper around it may.
+ */
 int linker_link(struct linker *linker, unsigned threads, const uint8_t *object, size_t size, struct buffer *ret_linked, struct error *error);

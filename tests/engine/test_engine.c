@@ -202,8 +202,29 @@ static void test_a_killed_linker_and_one_without_output_fail(void **state)
 	must_fail(engine, first_of_kind(engine, ENGINE_HELPER), "was killed by signal 9");
 	engine_unref(engine);
 	engine = open_engine(&(struct engine_options){ .logic = sample_logic(), .jobs = 1, .linker = make_linker(state, "mute", "exit 0") });
-	must_fail(engine, first_of_kind(engine, ENGINE_HELPER), "wrote 0 bytes that are no ELF file");
+	must_fail(engine, first_of_kind(engine, ENGINE_HELPER), "wrote 0 bytes that are no code object");
 	engine_unref(engine);
+}
+
+static void note_status(void *userdata, int status, struct artifact *artifact, const struct error *error)
+{
+	*(int *)userdata = status;
+}
+
+static void test_an_engine_that_ends_waits_for_no_linker(void **state)
+{
+	char body[512];
+	snprintf(body, sizeof(body), "touch '%s'\nsleep 1000", in_scratch(state, "started"));
+	struct engine *engine = open_engine(&(struct engine_options){
+		.logic = sample_logic(), .jobs = 1, .linker = make_linker(state, "hangs", body) });
+	int status = 1;
+
+	engine_request(engine, first_of_kind(engine, ENGINE_HELPER), ENGINE_WAITED, note_status, &status);
+	assert_int_equal(shell("for i in $(seq 2000); do [ -e '%s' ] && exit 0; sleep 0.01; done; exit 1", in_scratch(state, "started")), 0);
+	time_t begin = time(NULL);
+	engine_unref(engine);
+	assert_int_equal(status, -ECANCELED);
+	assert_true(time(NULL) - begin < 30);
 }
 
 static void test_the_linker_gets_no_descriptor_but_its_own(void **state)
@@ -439,6 +460,7 @@ int main(void)
 		TEST(test_a_linker_that_is_too_old_or_none_is_named),
 		TEST(test_a_failed_link_is_told_not_stored_and_tried_again),
 		TEST(test_a_killed_linker_and_one_without_output_fail),
+		TEST(test_an_engine_that_ends_waits_for_no_linker),
 		TEST(test_the_linker_gets_no_descriptor_but_its_own),
 		TEST(test_a_cache_that_cannot_be_opened_costs_one_warning),
 		TEST(test_a_full_disk_costs_one_warning),

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/* Linkers that do not do what they should. */
+#include "build/engine/linker.h"
+#include "build/object/object.h"
+#include "tests/engine/common.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <time.h>
+
+static double seconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+static int link_with(struct linker *linker, struct buffer *ret_linked, struct error *error)
+{
+	_cleanup_buffer_ struct buffer object = { 0 };
+	const char *version;
+
+	assert_int_equal(object_write("gfx942", NULL, 0, &object, NULL), 0);
+	int r = linker_identify(linker, &version, error);
+	return r < 0 ? r : linker_link(linker, 1, object.data, object.size, ret_linked, error);
+}
+
+static struct linker *new_linker(const char *path)
+{
+	struct linker *linker;
+
+	assert_int_equal(linker_new(path, &linker), 0);
+	return linker;
+}
+
+/* Links with a script around the real linker, which is "$LLD" in it. */
+PRINTF_LIKE(3, 4) static int link_through(void **state, struct error *error, const char *format, ...)
+{
+	_cleanup_buffer_ struct buffer linked = { 0 };
+	char body[512];
+	va_list ap;
+
+	int length = snprintf(body, sizeof(body), "LLD=%s\n", real_linker());
+	va_start(ap, format);
+	vsnprintf(body + length, sizeof(body) - (size_t)length, format, ap);
+	va_end(ap);
+	struct linker *linker = new_linker(make_linker(state, "wrapper", body));
+	int r = link_with(linker, &linked, error);
+	linker_unref(linker);
+	return r;
+}
+
+static void test_an_output_that_was_cut_off_is_refused(void **state)
+{
+	_cleanup_buffer_ struct buffer whole = { 0 };
+	struct linker *linker = new_linker(real_linker());
+	struct error error = { 0 };
+
+	assert_int_equal(link_with(linker, &whole, &error), 0);
+	linker_unref(linker);
+	assert_int_equal(link_through(state, &error, "\"$LLD\" \"$@\" | head -c %zu", whole.size), 0);
+	size_t cuts[] = { 1, 4, 63, 64, 200, whole.size / 2, whole.size - 1 };
+	for (size_t i = 0; i < ARRAY_SIZE(cuts); i++) {
+		assert_int_equal(link_through(state, &error, "\"$LLD\" \"$@\" | head -c %zu", cuts[i]), -EIO);
+		assert_non_null(strstr(error.text, "bytes that are no code object"));
+	}
+}
+
+static void test_other_files_are_refused(void **state)
+{
+	struct error error = { 0 };
+
+	assert_int_equal(link_through(state, &error, "cat /bin/sh"), -EIO);				/* of another processor */
+	assert_int_equal(link_through(state, &error, "cat /proc/self/fd/3"), -EIO);			/* not linked */
+	assert_int_equal(link_through(state, &error, "printf '\\177ELF'; head -c 5000 /dev/zero"), -EIO);
+	assert_non_null(strstr(error.text, "wrote 5004 bytes that are no code object"));
+}
+
+/* Whether the process whose number is in a file runs; a zombie does not. */
+static bool is_running(const char *path)
+{
+	return shell("grep -q '^State:[[:space:]]*[RSD]' /proc/$(cat '%s')/status 2>/dev/null", path) == 0;
+}
+
+static void test_a_linker_that_hangs_is_killed_with_what_it_started(void **state)
+{
+	const char *child = in_scratch(state, "child");
+	_cleanup_buffer_ struct buffer linked = { 0 }, body = { 0 };
+	struct error error = { 0 };
+
+	buffer_printf(&body, "sleep 1000 & echo $! > '%s'\necho working >&2\nwait", child);
+	buffer_append(&body, "", 1);
+	struct linker *linker = new_linker(make_linker(state, "hangs", (char *)body.data));
+	linker_set_limit(linker, 1);
+	assert_int_equal(link_with(linker, &linked, &error), -ETIMEDOUT);
+	assert_non_null(strstr(error.text, "did not end within 1 seconds and was killed: working"));
+	linker_unref(linker);
+	for (double end = seconds() + 10; is_running(child) && seconds() < end;)
+		usleep(10000);
+	assert_false(is_running(child));
+}
+
+struct stopped {
+	struct linker *linker;
+	const char *started;
+};
+
+static void *stop_when_started(void *userdata)
+{
+	const struct stopped *stopped = userdata;
+
+	for (double end = seconds() + 20; access(stopped->started, F_OK) < 0 && seconds() < end;)
+		usleep(2000);
+	linker_stop(stopped->linker);
+	return NULL;
+}
+
+static void test_stopping_ends_a_running_link_at_once(void **state)
+{
+	struct stopped stopped = { .started = in_scratch(state, "started") };
+	_cleanup_buffer_ struct buffer linked = { 0 }, body = { 0 };
+	struct error error = { 0 };
+	double begin = seconds();
+	pthread_t thread;
+
+	buffer_printf(&body, "touch '%s'\nsleep 1000", stopped.started);
+	buffer_append(&body, "", 1);
+	stopped.linker = new_linker(make_linker(state, "slow", (char *)body.data));
+	assert_int_equal(pthread_create(&thread, NULL, stop_when_started, &stopped), 0);
+	assert_int_equal(link_with(stopped.linker, &linked, &error), -ECANCELED);
+	pthread_join(thread, NULL);
+	assert_int_equal(link_with(stopped.linker, &linked, &error), -ECANCELED);	/* and nothing runs from now on */
+	linker_unref(stopped.linker);
+	assert_true(seconds() - begin < 30);
+}
+
+static void test_the_newest_linker_says_why_none_works(void **state)
+{
+	_cleanup_free_ char *path = strdup(getenv("PATH"));
+	struct linker *linker = new_linker(NULL);
+	struct error error = { 0 };
+	const char *version;
+
+	write_text(in_scratch(state, "ld.lld-22"), "#!/bin/sh\necho 'no memory left' >&2\nexit 127\n");
+	write_text(in_scratch(state, "ld.lld"), "#!/bin/sh\necho 'LLD 14.0.6'\n");
+	assert_int_equal(shell("chmod +x '%s'/ld.lld*", (char *)*state), 0);
+	setenv("PATH", *state, 1);
+	int r = linker_identify(linker, &version, &error);
+	setenv("PATH", path, 1);
+	linker_unref(linker);
+	assert_int_equal(r, -ENOENT);
+	assert_non_null(strstr(error.text, "no memory left"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_an_output_that_was_cut_off_is_refused),
+		TEST(test_other_files_are_refused),
+		TEST(test_a_linker_that_hangs_is_killed_with_what_it_started),
+		TEST(test_stopping_ends_a_running_link_at_once),
+		TEST(test_the_newest_linker_says_why_none_works),
+	};
+	return cmocka_run_group_tests_name("linker", tests, NULL, NULL);
+}
