@@ -25,13 +25,11 @@ static void add_implicit(struct access_range *ranges, unsigned *count, unsigned 
 }
 
 /* The data of an atomic is overwritten only when it returns something. */
-static unsigned role_of(const struct isa_op_info *info, const struct isa_inst *inst, unsigned operand)
+static bool is_written(unsigned role, const struct isa_op_info *info, const struct isa_inst *inst)
 {
-	unsigned role = info->operand[operand].role;
-
-	if (role == ISA_ROLE_DST_SRC && info->kind == ISA_KIND_ATOMIC && !(inst->flags & ISA_SC0))
-		return ISA_ROLE_SRC;
-	return role;
+	if (role == ISA_ROLE_SRC)
+		return false;
+	return role == ISA_ROLE_DST || info->kind != ISA_KIND_ATOMIC || (inst->flags & ISA_SC0);
 }
 
 void access_get(const struct isa_op_info *info, const struct isa_inst *inst, struct access *ret_access)
@@ -43,10 +41,10 @@ void access_get(const struct isa_op_info *info, const struct isa_inst *inst, str
 
 		if (!is_register(operand))
 			continue;
-		unsigned role = role_of(info, inst, i + offset);
+		unsigned role = info->operand[i + offset].role;
 		if (role != ISA_ROLE_DST)
 			add(ret_access->reads, &n_reads, operand->code, operand->width, i + offset);
-		if (role != ISA_ROLE_SRC)
+		if (is_written(role, info, inst))
 			add(ret_access->writes, &n_writes, operand->code, operand->width, i + offset);
 	}
 	if (info->implicit_reads)
@@ -64,7 +62,7 @@ unsigned access_get_writes(const struct isa_op_info *info, const struct isa_inst
 	for (unsigned i = 0; i < inst->n_operands; i++) {
 		const struct isa_operand *operand = &inst->operand[i];
 
-		if (role_of(info, inst, i + offset) != ISA_ROLE_SRC && is_register(operand))
+		if (is_written(info->operand[i + offset].role, info, inst) && is_register(operand))
 			add(ret_writes, &n, operand->code, operand->width, i + offset);
 	}
 	if (info->implicit_writes)

@@ -42,42 +42,37 @@ static bool find_inline_constant(uint32_t literal, uint8_t type, uint16_t *ret_c
 	return false;
 }
 
-static void shorten_literals(const struct isa_op_info *info, struct isa_inst *inst)
+static void count_register(unsigned code, unsigned width, struct ir_stats *stats)
+{
+	if (code >= ISA_AGPR0)
+		stats->agprs = MAX(stats->agprs, code + width - ISA_AGPR0);
+	else if (code >= ISA_VGPR0)
+		stats->vgprs = MAX(stats->vgprs, code + width - ISA_VGPR0);
+	else if (code < ISA_FLAT_SCRATCH)
+		stats->sgprs = MAX(stats->sgprs, code + width);
+	else if (code == ISA_VCC || code == ISA_VCC + 1)
+		stats->uses_vcc = true;
+}
+
+/* Counts registers and makes literals inline constants where that is possible. */
+static void prepare_operands(const struct isa_op_info *info, struct isa_inst *inst, struct ir_stats *stats)
 {
 	for (unsigned i = 0; i < inst->n_operands; i++) {
 		struct isa_operand *operand = &inst->operand[i];
 
-		/* v_fmamk and the like have a dword of their own for it, always. */
-		if (operand->code == ISA_LITERAL && info->operand[i].field != ISA_FIELD_LITERAL)
+		if (operand->width > 0)
+			count_register(operand->code, operand->width, stats);
+		else if (operand->code == ISA_LITERAL && info->operand[i].field != ISA_FIELD_LITERAL)
+			/* v_fmamk and the like have a dword of their own for it, always. */
 			find_inline_constant(inst->literal, info->operand[i].type, &operand->code);
 	}
 }
 
-static void count_registers(const struct isa_inst *inst, struct ir_stats *stats)
+static void count_inst(const struct isa_op_info *info, struct ir_stats *stats)
 {
-	for (unsigned i = 0; i < inst->n_operands; i++) {
-		unsigned code = inst->operand[i].code, width = inst->operand[i].width;
-
-		if (code >= ISA_NONE || width == 0)
-			continue;
-		if (code >= ISA_AGPR0)
-			stats->agprs = MAX(stats->agprs, code + width - ISA_AGPR0);
-		else if (code >= ISA_VGPR0)
-			stats->vgprs = MAX(stats->vgprs, code + width - ISA_VGPR0);
-		else if (code < ISA_FLAT_SCRATCH)
-			stats->sgprs = MAX(stats->sgprs, code + width);
-		else if (code == ISA_VCC || code == ISA_VCC + 1)
-			stats->uses_vcc = true;
-	}
-}
-
-static void count_inst(const struct isa_op_info *info, const struct isa_inst *inst, struct ir_stats *stats)
-{
-	stats->instructions++;
 	stats->waits += info->kind == ISA_KIND_WAIT;
 	stats->nops += info->kind == ISA_KIND_NOP;
 	stats->uses_vcc |= ((info->implicit_reads | info->implicit_writes) & ISA_IMPLICIT_VCC) != 0;
-	count_registers(inst, stats);
 }
 
 static int fail_inst(struct ir *ir, const struct isa_inst *inst, int error)
@@ -90,12 +85,11 @@ static int fail_inst(struct ir *ir, const struct isa_inst *inst, int error)
 }
 
 /* Encodes one instruction, with zero where a distance belongs. Returns the number of dwords. */
-static int encode_inst(const struct ir *ir, const struct isa_op_info *info, struct isa_inst *inst, uint32_t *ret_dwords)
+static int encode_inst(const struct ir *ir, const struct isa_inst *inst, uint32_t *ret_dwords)
 {
-	if (!ir_refers_to_label(ir, inst)) {
-		shorten_literals(info, inst);
+	if (!ir_refers_to_label(ir, inst))
 		return isa_encode(ir->isa, inst, ret_dwords);
-	}
+
 	struct isa_inst placeless = *inst;
 	placeless.literal = 0;
 	return isa_encode(ir->isa, &placeless, ret_dwords);
@@ -108,24 +102,25 @@ static int encode_insts(struct ir *ir, struct buffer *code, uint32_t *starts, st
 	uint32_t at = 0;
 
 	/* Room for the longest that it can be, so that no instruction has to ask for its own. */
-	uint8_t *place = buffer_extend(code, (ir->count + 1) * ISA_MAX_DWORDS * 4);
+	assert(base % 4 == 0);
+	uint32_t *place = buffer_extend(code, (ir->count + 1) * ISA_MAX_DWORDS * 4);
 	if (!place)
 		return ir_fail(ir, -ENOMEM, "no memory");
 	code->size = base;
 	for (size_t i = 0; i < ir->count; i++) {
 		struct isa_inst *inst = &ir->insts[i];
 		const struct isa_op_info *info = isa_op_info(ir->isa, inst->op);
-		uint32_t dwords[ISA_MAX_DWORDS];
 
-		count_inst(info, inst, stats);
-		int n = encode_inst(ir, info, inst, dwords);
+		count_inst(info, stats);
+		prepare_operands(info, inst, stats);
+		int n = encode_inst(ir, inst, place + at);
 		if (n < 0)
 			return fail_inst(ir, inst, n);
-		memcpy(place + (size_t)at * 4, dwords, sizeof(dwords));
 		starts[i] = at;
 		at += (uint32_t)n;
 	}
 	starts[ir->count] = at;
+	stats->instructions = ir->count;
 	stats->dwords = at;
 	code->size = base + (size_t)at * 4;
 	return 0;

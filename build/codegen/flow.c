@@ -16,8 +16,8 @@ static bool is_call(const struct isa_inst *inst)
 	return inst->op == ISA_S_CALL_B64 || inst->op == ISA_S_SWAPPC_B64;
 }
 
-/* block_of[i]: first a mark on each instruction that starts a block, then the number of its block. */
-static uint32_t number_blocks(const struct flow *flow, const uint32_t *targets, uint32_t *block_of)
+/* block_of[i] is first a mark on each instruction that starts a block. Returns how many there are. */
+static uint32_t mark_starts(const struct flow *flow, const uint32_t *targets, uint32_t *block_of)
 {
 	uint32_t n = 0;
 
@@ -30,22 +30,27 @@ static uint32_t number_blocks(const struct flow *flow, const uint32_t *targets, 
 		if (targets[i] != FLOW_NOWHERE)
 			block_of[targets[i]] = 1;
 	}
-	for (uint32_t i = 0; i < flow->count; i++) {
+	for (uint32_t i = 0; i < flow->count; i++)
 		n += block_of[i];
-		block_of[i] = n - 1;
-	}
 	return n;
 }
 
-static void set_block_ends(struct flow *flow, const uint32_t *block_of)
+/* ... and then the number of its block. */
+static void number_blocks(struct flow *flow, uint32_t *block_of)
 {
-	for (uint32_t i = 0; i < flow->count; i++) {
-		struct flow_block *block = &flow->blocks[block_of[i]];
+	uint32_t n = 0;
 
-		if (i == 0 || block_of[i] != block_of[i - 1])
-			block->begin = i;
-		block->end = i + 1;
+	for (uint32_t i = 0; i < flow->count; i++) {
+		if (block_of[i]) {
+			flow->blocks[n].begin = i;
+			if (n > 0)
+				flow->blocks[n - 1].end = i;
+			n++;
+		}
+		block_of[i] = n - 1;
 	}
+	if (n > 0)
+		flow->blocks[n - 1].end = flow->count;
 }
 
 struct edges {
@@ -88,9 +93,10 @@ static void add_return_edges(struct edges *edges, struct flow_block *returns, co
 {
 	returns->begin = returns->end = edges->flow->count;
 	returns->first_successor = edges->count;
-	for (uint32_t i = 0; i < edges->flow->count; i++) {
-		if (is_call(&edges->flow->insts[i]) && targets[i] != FLOW_NOWHERE)
-			add_edge(edges, returns, i + 1);
+	for (struct flow_block *block = edges->flow->blocks; block < returns; block++) {
+		uint32_t last = block->end - 1;
+		if (is_call(&edges->flow->insts[last]) && targets[last] != FLOW_NOWHERE)
+			add_edge(edges, returns, last + 1);
 	}
 }
 
@@ -101,7 +107,7 @@ int flow_init(struct flow *flow, const struct isa *isa, const struct isa_inst *i
 	if (!block_of)
 		return -ENOMEM;
 
-	uint32_t n = number_blocks(&made, targets, block_of);
+	uint32_t n = mark_starts(&made, targets, block_of);
 	made.n_blocks = n + 1;
 	made.blocks = calloc(made.n_blocks, sizeof(*made.blocks));
 	made.successors = calloc((size_t)made.n_blocks * 3, sizeof(*made.successors));
@@ -109,7 +115,7 @@ int flow_init(struct flow *flow, const struct isa *isa, const struct isa_inst *i
 		flow_release(&made);
 		return -ENOMEM;
 	}
-	set_block_ends(&made, block_of);
+	number_blocks(&made, block_of);
 
 	struct edges edges = { .flow = &made, .block_of = block_of };
 	for (uint32_t b = 0; b < n; b++)

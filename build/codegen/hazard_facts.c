@@ -125,12 +125,6 @@ static bool is_wide_store(const struct isa_op_info *info, const struct isa_inst 
 	return data && data->width > 2 && (!soffset || soffset->width == 0);
 }
 
-bool facts_is_load_to_lds(const struct isa_op_info *info, const struct isa_inst *inst)
-{
-	return (info->unit == ISA_UNIT_VMEM && (inst->flags & ISA_LDS)) ||
-	       (info->unit == ISA_UNIT_FLAT && strstr(info->name, "_load_lds_"));
-}
-
 static bool is_partial(const struct isa_inst *inst)
 {
 	if (inst->form == ISA_FORM_SDWA)
@@ -218,23 +212,25 @@ void facts_get(const struct facts_tables *tables, const struct isa_inst *inst, s
 {
 	const struct facts_of_op *op = &tables->ops[inst->op];
 	const struct isa_op_info *info = isa_op_info(tables->isa, inst->op);
-	struct facts facts = { .produces = op->produces, .consumes = op->consumes, .sets = access_get_sets(info, inst) };
+	struct access_sets sets = access_get_sets(info, inst);
+	uint64_t rules = op->produces;
 	uint32_t lifetime = op->lifetime;
-	unsigned produces = op->by_writes ? op->by_writes & produces_by_writes(info, inst, facts.sets.writes) : 0;
+	unsigned produces = op->by_writes ? op->by_writes & produces_by_writes(info, inst, sets.writes) : 0;
 
-	if (tables->by_form)
-		facts.consumes |= rules_of(tables->by_consumer, consumes_by_form(info, inst));
 	if (is_wide_store(info, inst))
 		produces |= 1u << WIDE_STORE;
 	if (info->unit == ISA_UNIT_VALU && is_partial(inst))
 		produces |= 1u << PARTIAL;
 	for (; produces; produces &= produces - 1) {
 		unsigned class = (unsigned)__builtin_ctz(produces);
-		facts.produces |= tables->by_producer[class];
+		rules |= tables->by_producer[class];
 		lifetime = MAX(lifetime, tables->lifetimes[class]);
 	}
-	facts.lifetime = (uint8_t)lifetime;
-	*ret_facts = facts;
+	ret_facts->produces = rules;
+	ret_facts->consumes = op->consumes | (tables->by_form ? rules_of(tables->by_consumer, consumes_by_form(info, inst)) : 0);
+	ret_facts->sets.reads = sets.reads;
+	ret_facts->sets.writes = sets.writes;
+	ret_facts->lifetime = (uint8_t)lifetime;
 }
 
 /* ---- the rules that matter ------------------------------------------------------------------------------------------- */

@@ -5,6 +5,8 @@
 #include "build/codegen/access.h"
 #include "build/codegen/flow.h"
 
+#include <string.h>
+
 enum producer {			/* what an instruction does that others must keep away from */
 	VALU_WRITES_VGPR,	/* not MFMA, not dot products */
 	VALU_WRITES_SGPR,	/* VCC included */
@@ -123,4 +125,8 @@ bool facts_meet(const struct rule *rule, const struct party *producer, const str
 /* Do any of the registers that `a` writes belong to those that `b` reads? */
 bool facts_write_read(const struct access *a, const struct access *b);
 
-bool facts_is_load_to_lds(const struct isa_op_info *info, const struct isa_inst *inst);
+static inline bool facts_is_load_to_lds(const struct isa_op_info *info, const struct isa_inst *inst)
+{
+	return (info->unit == ISA_UNIT_VMEM && (inst->flags & ISA_LDS)) ||
+	       (info->unit == ISA_UNIT_FLAT && strstr(info->name, "_load_lds_"));
+}

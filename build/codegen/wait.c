@@ -175,19 +175,45 @@ static void need_registers(const struct wait_state *state, struct wait_finding *
 		need(state, finding, which, state->counter[which].reg[reg], reason, reg);
 }
 
-static void need_for_registers(const struct wait_state *state, struct wait_finding *finding, const struct access *access,
-			       uint64_t look, unsigned events)
+static bool is_any_outstanding(const struct counter *counter, const struct isa_operand *operand)
+{
+	for (unsigned reg = operand->code; reg < (unsigned)operand->code + operand->width; reg++) {
+		if (is_outstanding(counter, counter->reg[reg]))
+			return true;
+	}
+	return false;
+}
+
+/* A second look at an instruction whose sets meet outstanding ones: mostly it is a neighbour that is outstanding. */
+static bool meets_outstanding(const struct counter *counter, const struct isa_op_info *info, const struct isa_inst *inst, uint64_t look)
+{
+	if (!(counter->touched & look))
+		return false;
+	if (info->implicit_reads | info->implicit_writes)
+		return true;
+	for (unsigned i = 0; i < inst->n_operands; i++) {
+		if (inst->operand[i].code < ACCESS_REGISTERS && is_any_outstanding(counter, &inst->operand[i]))
+			return true;
+	}
+	return false;
+}
+
+static void need_for_registers(const struct wait_state *state, struct wait_finding *finding, const struct isa_op_info *info,
+			       const struct isa_inst *inst, uint64_t look, unsigned events)
 {
 	for (unsigned which = 0; which < WAIT_COUNTERS; which++) {
-		if (!(state->counter[which].touched & look))
+		struct access access;
+
+		if (!meets_outstanding(&state->counter[which], info, inst, look))
 			continue;
-		for (unsigned i = 0; i < access->n_reads; i++)
-			need_registers(state, finding, which, &access->reads[i], WAIT_FOR_READ);
+		access_get(info, inst, &access);
+		for (unsigned i = 0; i < access.n_reads; i++)
+			need_registers(state, finding, which, &access.reads[i], WAIT_FOR_READ);
 		/* Loads of vector memory arrive in order, so the second write of a register comes second. */
 		if (which == WAIT_VM && (events & EVENT_VMEM))
 			continue;
-		for (unsigned i = 0; i < access->n_writes; i++)
-			need_registers(state, finding, which, &access->writes[i], WAIT_FOR_WRITE);
+		for (unsigned i = 0; i < access.n_writes; i++)
+			need_registers(state, finding, which, &access.writes[i], WAIT_FOR_WRITE);
 	}
 }
 
@@ -203,30 +229,31 @@ static void need_for_lds(const struct wait_state *state, struct wait_finding *fi
 
 /* ---- issuing --------------------------------------------------------------------------------------------------------- */
 
-static void issue(struct wait_state *state, unsigned which, const struct access *access, unsigned events)
+static void issue(struct counter *counter, unsigned events, const struct access_range *writes, unsigned n_writes, bool is_lds)
 {
-	struct counter *counter = &state->counter[which];
-
 	counter->issued++;
 	if (events & EVENT_FLAT)
 		counter->last_flat = counter->issued;
-	if ((events & EVENT_TO_LDS) || (which == WAIT_LGKM && (events & (EVENT_LDS | EVENT_FLAT))))
+	if (is_lds)
 		counter->last_lds = counter->issued;
-	for (unsigned i = 0; i < access->n_writes; i++) {
-		const struct access_range *range = &access->writes[i];
-		counter->touched |= access_sets_of(range->first, range->count);
-		for (unsigned reg = range->first; reg < range->first + range->count; reg++)
+	for (unsigned i = 0; i < n_writes; i++) {
+		counter->touched |= access_sets_of(writes[i].first, writes[i].count);
+		for (unsigned reg = writes[i].first; reg < writes[i].first + writes[i].count; reg++)
 			counter->reg[reg] = counter->issued;
 	}
 }
 
-static void issue_all(struct wait_state *state, const struct access *access, unsigned events)
+static void issue_all(struct wait_state *state, const struct isa_op_info *info, const struct isa_inst *inst, unsigned events)
 {
+	const unsigned lgkm = EVENT_LDS | EVENT_SMEM | EVENT_MESSAGE | EVENT_FLAT;
+	struct access_range writes[ACCESS_MAX];
+	unsigned n = access_get_writes(info, inst, writes);
+
 	if (events & (EVENT_VMEM | EVENT_FLAT))
-		issue(state, WAIT_VM, access, events);
-	if (events & (EVENT_LDS | EVENT_SMEM | EVENT_MESSAGE | EVENT_FLAT)) {
-		issue(state, WAIT_LGKM, access, events);
-		state->kinds |= events & (EVENT_LDS | EVENT_SMEM | EVENT_MESSAGE | EVENT_FLAT);
+		issue(&state->counter[WAIT_VM], events, writes, n, events & EVENT_TO_LDS);
+	if (events & lgkm) {
+		issue(&state->counter[WAIT_LGKM], events, writes, n, events & (EVENT_LDS | EVENT_FLAT));
+		state->kinds |= events & lgkm;
 	}
 }
 
@@ -273,14 +300,12 @@ static void step(struct wait_analysis *analysis, uint32_t index)
 		return;
 	}
 
-	struct access access;
 	struct wait_finding finding = { .inst = index, .count = { WAIT_NONE, WAIT_NONE } };
-	access_get(info, inst, &access);
-	need_for_registers(state, &finding, &access, look, events);
+	need_for_registers(state, &finding, info, inst, look, events);
 	need_for_lds(state, &finding, info, events);
 	apply_finding(analysis, &finding);
 	if (events)
-		issue_all(state, &access, events);
+		issue_all(state, info, inst, events);
 }
 
 /* ---- borders of blocks ----------------------------------------------------------------------------------------------- */

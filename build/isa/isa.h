@@ -172,9 +172,9 @@ struct isa_inst {
 };
 
 /*
- * Writes 1 to ISA_MAX_DWORDS dwords (the others become zero) and returns how many, or -EINVAL when the instruction cannot say what is
- * asked of it: the class, width or alignment of a register (VGPR tuples start even), more than one scalar value read by a vector
- * instruction, a literal in VOP3, an offset out of range, a modifier that has no place ... What llvm-mc refuses is refused here.
+ * Writes 1 to ISA_MAX_DWORDS dwords and returns how many, or -EINVAL when the instruction cannot say what is asked of it: the class,
+ * width or alignment of a register (VGPR tuples start even), more than one scalar value read by a vector instruction, a literal in
+ * VOP3, an offset out of range, a modifier that has no place ... What llvm-mc refuses is refused here.
  *
  * A literal of an f64 or packed f16 operand that an inline constant can say is refused as well: text cannot tell them apart.
  */

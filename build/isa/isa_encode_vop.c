@@ -24,13 +24,15 @@ static bool constant_bus_fits(const struct isa_fields *f)
 	static const uint8_t sources[] = { ISA_FIELD_SRC0, ISA_FIELD_SRC1, ISA_FIELD_SRC2, ISA_FIELD_CARRY_IN };
 	unsigned n = f->literal, seen = ISA_NONE, seen_width = 0;
 
+	if (f->all_vector)
+		return true;
 	if (f->row->info->implicit_reads & ISA_IMPLICIT_VCC) {
 		seen = ISA_VCC;
 		seen_width = 2;
 		n++;
 	}
 	for (size_t i = 0; i < sizeof(sources); i++) {
-		unsigned code = f->code[sources[i]], width = f->width[sources[i]];
+		unsigned code = f->operand[sources[i]].code, width = f->operand[sources[i]].width;
 
 		if (!isa_has(f, sources[i]) || !is_scalar_code(code) || (code == seen && width == seen_width))
 			continue;
@@ -55,16 +57,19 @@ static int source_modifiers(const struct isa_fields *f, unsigned allowed_float, 
 {
 	unsigned mods = 0;
 
+	*ret_mods = 0;
+	if (!f->any_mod)
+		return 0;
 	for (unsigned i = 0; i < f->row->info->n_operands; i++) {
 		const struct isa_operand_info *info = &f->row->info->operand[i];
 		bool is_float = is_float_type(info->type) || isa_has_trait(f, ISA_TRAIT_FMODS);
-		unsigned mod = f->mod[info->field], n;
+		unsigned mod = f->operand[info->field].mod, n;
 
 		if (mod == 0)
 			continue;
 		if (info->field < ISA_FIELD_SRC0 || info->field > ISA_FIELD_SRC2 ||
 		    (mod & ~(is_float ? allowed_float : allowed_int)) ||
-		    ((mod & ISA_SEXT) && f->width[info->field] == 0)) /* a constant needs no extension */
+		    ((mod & ISA_SEXT) && f->operand[info->field].width == 0)) /* a constant needs no extension */
 			return -EINVAL;
 		n = info->field - ISA_FIELD_SRC0;
 		mods |= (mod & ISA_NEG ? 1u << n : 0) | (mod & ISA_ABS ? 8u << n : 0) | (mod & ISA_SEXT ? 64u << n : 0);
@@ -91,8 +96,8 @@ static bool plain_vop(const struct isa_inst *inst)
 
 static bool mask_operand_is_vcc(const struct isa_fields *f)
 {
-	return (!isa_has(f, ISA_FIELD_CARRY_OUT) || f->code[ISA_FIELD_CARRY_OUT] == ISA_VCC) &&
-	       (!isa_has(f, ISA_FIELD_CARRY_IN) || f->code[ISA_FIELD_CARRY_IN] == ISA_VCC);
+	return (!isa_has(f, ISA_FIELD_CARRY_OUT) || f->operand[ISA_FIELD_CARRY_OUT].code == ISA_VCC) &&
+	       (!isa_has(f, ISA_FIELD_CARRY_IN) || f->operand[ISA_FIELD_CARRY_IN].code == ISA_VCC);
 }
 
 static bool fits_e32(const struct isa_fields *f)
@@ -101,9 +106,9 @@ static bool fits_e32(const struct isa_fields *f)
 
 	if (f->any_mod || (inst->flags & ISA_CLAMP) || inst->omod || inst->op_sel)
 		return false;
-	if (isa_has(f, ISA_FIELD_SRC1) && f->code[ISA_FIELD_SRC1] < ISA_VGPR0)
+	if (isa_has(f, ISA_FIELD_SRC1) && f->operand[ISA_FIELD_SRC1].code < ISA_VGPR0)
 		return false;
-	if (f->row->format == ISA_FORMAT_VOPC && f->code[ISA_FIELD_VDST] != ISA_VCC)
+	if (f->row->format == ISA_FORMAT_VOPC && f->operand[ISA_FIELD_VDST].code != ISA_VCC)
 		return false;
 	return mask_operand_is_vcc(f);
 }
@@ -111,7 +116,7 @@ static bool fits_e32(const struct isa_fields *f)
 /* The 32-bit word of VOP1, VOP2 and VOPC, which SDWA and DPP share: they put a marker in place of src0. */
 static uint32_t word_e32(const struct isa_fields *f, unsigned src0)
 {
-	uint32_t opcode = f->row->opcode, vdst = f->code[ISA_FIELD_VDST] & 0xff, src1 = f->code[ISA_FIELD_SRC1] & 0xff;
+	uint32_t opcode = f->row->opcode, vdst = f->operand[ISA_FIELD_VDST].code & 0xff, src1 = f->operand[ISA_FIELD_SRC1].code & 0xff;
 
 	switch (f->row->format) {
 	case ISA_FORMAT_VOP1:
@@ -127,7 +132,7 @@ static int encode_e32(const struct isa_fields *f, uint32_t *w)
 {
 	if (!fits_e32(f))
 		return -EINVAL;
-	w[0] = word_e32(f, source_bits(f->code[ISA_FIELD_SRC0]) & 0x1ff);
+	w[0] = word_e32(f, source_bits(f->operand[ISA_FIELD_SRC0].code) & 0x1ff);
 	return 1;
 }
 
@@ -161,7 +166,7 @@ static int encode_vop3(const struct isa_fields *f, uint32_t *w)
 {
 	const struct isa_inst *inst = f->inst;
 	bool vop3b = isa_has(f, ISA_FIELD_CARRY_OUT);
-	uint32_t src2 = isa_has(f, ISA_FIELD_CARRY_IN) ? f->code[ISA_FIELD_CARRY_IN] : f->code[ISA_FIELD_SRC2];
+	uint32_t src2 = isa_has(f, ISA_FIELD_CARRY_IN) ? f->operand[ISA_FIELD_CARRY_IN].code : f->operand[ISA_FIELD_SRC2].code;
 	unsigned mods;
 	int r;
 
@@ -174,10 +179,10 @@ static int encode_vop3(const struct isa_fields *f, uint32_t *w)
 	    (inst->omod && !isa_has_trait(f, ISA_TRAIT_OMOD)) || inst->omod > 3)
 		return -EINVAL;
 	w[0] = 0x34u << 26 | (uint32_t)opcode_vop3(f->row) << 16 | (inst->flags & ISA_CLAMP ? 1u << 15 : 0) |
-	       (f->code[ISA_FIELD_VDST] & 0xff);
-	w[0] |= vop3b ? (uint32_t)f->code[ISA_FIELD_CARRY_OUT] << 8 : (uint32_t)inst->op_sel << 11 | mods_abs(mods) << 8;
+	       (f->operand[ISA_FIELD_VDST].code & 0xff);
+	w[0] |= vop3b ? (uint32_t)f->operand[ISA_FIELD_CARRY_OUT].code << 8 : (uint32_t)inst->op_sel << 11 | mods_abs(mods) << 8;
 	w[1] = (uint32_t)mods_neg(mods) << 29 | (uint32_t)inst->omod << 27;
-	w[1] |= src2 << 18 | (uint32_t)f->code[ISA_FIELD_SRC1] << 9 | f->code[ISA_FIELD_SRC0];
+	w[1] |= src2 << 18 | (uint32_t)f->operand[ISA_FIELD_SRC1].code << 9 | f->operand[ISA_FIELD_SRC0].code;
 	return 2;
 }
 
@@ -207,17 +212,17 @@ int isa_encode_vop3p(const struct isa_fields *f, uint32_t *w)
 	}
 	op_sel_hi = sel ? inst->op_sel_hi | (7 & ~sources) : 7;
 	w[0] = 0x1a7u << 23 | (uint32_t)f->row->opcode << 16 | (inst->flags & ISA_CLAMP ? 1u << 15 : 0);
-	w[0] |= (op_sel_hi >> 2 & 1) << 14 | (uint32_t)inst->op_sel << 11 | neg_hi << 8 | (f->code[ISA_FIELD_VDST] & 0xff);
+	w[0] |= (op_sel_hi >> 2 & 1) << 14 | (uint32_t)inst->op_sel << 11 | neg_hi << 8 | (f->operand[ISA_FIELD_VDST].code & 0xff);
 	w[1] = (uint32_t)neg_lo << 29 | (op_sel_hi & 3) << 27;
-	w[1] |= source_bits(f->code[ISA_FIELD_SRC2]) << 18 | source_bits(f->code[ISA_FIELD_SRC1]) << 9 |
-		source_bits(f->code[ISA_FIELD_SRC0]);
+	w[1] |= source_bits(f->operand[ISA_FIELD_SRC2].code) << 18 | source_bits(f->operand[ISA_FIELD_SRC1].code) << 9 |
+		source_bits(f->operand[ISA_FIELD_SRC0].code);
 	return 2;
 }
 
 /* A result of more than four registers may be exactly the accumulator or not touch it (llvm-mc holds to this rule as well). */
 static bool accumulator_overlaps(const struct isa_fields *f)
 {
-	int dst = f->code[ISA_FIELD_VDST], acc = f->code[ISA_FIELD_SRC2], width = f->width[ISA_FIELD_VDST];
+	int dst = f->operand[ISA_FIELD_VDST].code, acc = f->operand[ISA_FIELD_SRC2].code, width = f->operand[ISA_FIELD_VDST].width;
 
 	return width > 4 && acc >= ISA_VGPR0 && dst != acc && dst < acc + width && acc < dst + width;
 }
@@ -225,8 +230,8 @@ static bool accumulator_overlaps(const struct isa_fields *f)
 int isa_encode_mai(const struct isa_fields *f, uint32_t *w)
 {
 	const struct isa_inst *inst = f->inst;
-	unsigned vdst = f->code[ISA_FIELD_VDST], src2 = f->code[ISA_FIELD_SRC2];
-	bool sparse = f->width[ISA_FIELD_SRC2] == 1 && f->row->info->operand[0].role == ISA_ROLE_DST_SRC;
+	unsigned vdst = f->operand[ISA_FIELD_VDST].code, src2 = f->operand[ISA_FIELD_SRC2].code;
+	bool sparse = f->operand[ISA_FIELD_SRC2].width == 1 && f->row->info->operand[0].role == ISA_ROLE_DST_SRC;
 	unsigned top = isa_has_trait(f, ISA_TRAIT_NEG) ? inst->neg_lo : inst->blgp;
 
 	if (f->any_mod || inst->form > ISA_FORM_SHORT || inst->flags || inst->omod || inst->op_sel || inst->op_sel_hi ||
@@ -241,9 +246,9 @@ int isa_encode_mai(const struct isa_fields *f, uint32_t *w)
 		return -EINVAL;
 	w[0] = 0x1a7u << 23 | (uint32_t)f->row->opcode << 16 | (isa_is_agpr(vdst) ? 1u << 15 : 0);
 	w[0] |= (uint32_t)inst->abid << 11 | (uint32_t)inst->cbsz << 8 | (vdst & 0xff);
-	w[1] = (uint32_t)top << 29 | (isa_is_agpr(f->code[ISA_FIELD_SRC1]) ? 1u << 28 : 0) |
-	       (isa_is_agpr(f->code[ISA_FIELD_SRC0]) ? 1u << 27 : 0);
-	w[1] |= source_bits(src2) << 18 | source_bits(f->code[ISA_FIELD_SRC1]) << 9 | source_bits(f->code[ISA_FIELD_SRC0]);
+	w[1] = (uint32_t)top << 29 | (isa_is_agpr(f->operand[ISA_FIELD_SRC1].code) ? 1u << 28 : 0) |
+	       (isa_is_agpr(f->operand[ISA_FIELD_SRC0].code) ? 1u << 27 : 0);
+	w[1] |= source_bits(src2) << 18 | source_bits(f->operand[ISA_FIELD_SRC1].code) << 9 | source_bits(f->operand[ISA_FIELD_SRC0].code);
 	return 2;
 }
 
@@ -254,6 +259,13 @@ static uint32_t sdwa_source(unsigned mods, unsigned n, unsigned sel, unsigned co
 
 	mods >>= n;
 	return scalar << 7 | (mods >> 3 & 1) << 5 | (mods & 1) << 4 | (mods >> 6 & 1) << 3 | sel;
+}
+
+static bool sdwa_destination_fits(const struct isa_inst *inst, bool source_only)
+{
+	if (source_only)
+		return inst->dst_sel == 6 && inst->dst_unused == 0;
+	return inst->dst_sel <= 6 && inst->dst_unused <= 2;
 }
 
 static int encode_sdwa(const struct isa_fields *f, uint32_t *w)
@@ -273,19 +285,17 @@ static int encode_sdwa(const struct isa_fields *f, uint32_t *w)
 		return -EINVAL;
 	if (inst->omod > (omod ? 3 : 0) || !mask_operand_is_vcc(f))
 		return -EINVAL;
+	if (vopc ? (inst->flags & ISA_CLAMP) != 0 : !sdwa_destination_fits(inst, source_only))
+		return -EINVAL;
 	w[0] = word_e32(f, 0xf9);
-	w[1] = sdwa_source(mods, 0, inst->src0_sel, f->code[ISA_FIELD_SRC0]) << 16 | (f->code[ISA_FIELD_SRC0] & 0xff);
+	w[1] = sdwa_source(mods, 0, inst->src0_sel, f->operand[ISA_FIELD_SRC0].code) << 16 | (f->operand[ISA_FIELD_SRC0].code & 0xff);
 	if (two)
-		w[1] |= sdwa_source(mods, 1, inst->src1_sel, f->code[ISA_FIELD_SRC1]) << 24;
+		w[1] |= sdwa_source(mods, 1, inst->src1_sel, f->operand[ISA_FIELD_SRC1].code) << 24;
 	if (vopc) {
-		unsigned sdst = f->code[ISA_FIELD_VDST];
+		unsigned sdst = f->operand[ISA_FIELD_VDST].code;
 
-		if (inst->flags & ISA_CLAMP)
-			return -EINVAL;
 		w[1] |= sdst == ISA_VCC ? 0 : 1u << 15 | sdst << 8;
 	} else {
-		if (inst->dst_sel > 6 || inst->dst_unused > 2 || (source_only && (inst->dst_sel != 6 || inst->dst_unused)))
-			return -EINVAL;
 		w[1] |= (uint32_t)inst->omod << 14 | (inst->flags & ISA_CLAMP ? 1u << 13 : 0) | inst->dst_unused << 11 |
 			inst->dst_sel << 8;
 	}
@@ -308,7 +318,7 @@ static bool dpp_ctrl_fits(unsigned ctrl, bool wide)
 static int encode_dpp(const struct isa_fields *f, uint32_t *w)
 {
 	const struct isa_inst *inst = f->inst;
-	bool wide = f->width[ISA_FIELD_VDST] > 1 || f->width[ISA_FIELD_SRC0] > 1;
+	bool wide = f->operand[ISA_FIELD_VDST].width > 1 || f->operand[ISA_FIELD_SRC0].width > 1;
 	unsigned mods;
 	int r;
 
@@ -317,7 +327,7 @@ static int encode_dpp(const struct isa_fields *f, uint32_t *w)
 		return r;
 	if (!isa_has_trait(f, ISA_TRAIT_DPP) || (inst->flags & ISA_CLAMP) || inst->omod || inst->op_sel || !mask_operand_is_vcc(f))
 		return -EINVAL;
-	if (f->code[ISA_FIELD_SRC0] < ISA_VGPR0 || (isa_has(f, ISA_FIELD_SRC1) && f->code[ISA_FIELD_SRC1] < ISA_VGPR0))
+	if (f->operand[ISA_FIELD_SRC0].code < ISA_VGPR0 || (isa_has(f, ISA_FIELD_SRC1) && f->operand[ISA_FIELD_SRC1].code < ISA_VGPR0))
 		return -EINVAL;
 	if (!dpp_ctrl_fits(inst->dpp_ctrl, wide) || inst->row_mask > 15 || inst->bank_mask > 15)
 		return -EINVAL;
@@ -325,7 +335,7 @@ static int encode_dpp(const struct isa_fields *f, uint32_t *w)
 	w[1] = (uint32_t)inst->row_mask << 28 | (uint32_t)inst->bank_mask << 24 | (inst->flags & ISA_BOUND_CTRL ? 1u << 19 : 0);
 	w[1] |= (mods_neg(mods) & 1) << 20 | (mods_abs(mods) & 1) << 21 | (mods_neg(mods) >> 1 & 1) << 22 |
 		(mods_abs(mods) >> 1 & 1) << 23;
-	w[1] |= (uint32_t)inst->dpp_ctrl << 8 | (f->code[ISA_FIELD_SRC0] & 0xff);
+	w[1] |= (uint32_t)inst->dpp_ctrl << 8 | (f->operand[ISA_FIELD_SRC0].code & 0xff);
 	return 2;
 }
 

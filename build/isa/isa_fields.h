@@ -9,11 +9,10 @@
 struct isa_fields {
 	const struct isa_row *row;
 	const struct isa_inst *inst;
-	uint16_t code[ISA_FIELD_COUNT];
-	uint8_t mod[ISA_FIELD_COUNT];
-	uint8_t width[ISA_FIELD_COUNT];
+	struct isa_operand operand[ISA_FIELD_COUNT];
 	uint32_t present;	/* bit per enum isa_field */
 	uint8_t any_mod;	/* of all operands together */
+	bool all_vector;	/* no operand is scalar, constant or literal */
 	bool literal;		/* a dword follows */
 };
 
@@ -32,7 +31,12 @@ static inline bool isa_is_agpr(unsigned code)
 	return code >= ISA_AGPR0 && code < ISA_AGPR0 + 256;
 }
 
-/* The vector ALU formats. Returns the number of dwords without the literal, or -EINVAL. */
+static inline bool isa_is_vector(unsigned code)
+{
+	return code >= ISA_VGPR0 && code < ISA_AGPR0 + 256;
+}
+
+/* The vector ALU formats. Returns the number of dwords without the literal, or -EINVAL with the words untouched. */
 int isa_encode_vop(const struct isa_fields *f, uint32_t *w);	/* VOP1, VOP2, VOPC */
 int isa_encode_vop3(const struct isa_fields *f, uint32_t *w);
 int isa_encode_vop3p(const struct isa_fields *f, uint32_t *w);

@@ -74,6 +74,8 @@ static inline unsigned isa_row_first_operand(const struct isa_row *row, unsigned
 static inline unsigned isa_row_operand_width(const struct isa_row *row, const struct isa_operand_info *info, unsigned flags,
 					     bool has_saddr)
 {
+	if (info->field < ISA_FIELD_ADDR)
+		return info->width;
 	if (info->field == ISA_FIELD_VADDR)
 		return (flags & ISA_OFFEN) && (flags & ISA_IDXEN) ? 2 : 1;
 	if (info->field == ISA_FIELD_ADDR && row->format == ISA_FORMAT_GLOBAL)
