@@ -111,11 +111,14 @@ int flow_init(struct flow *flow, const struct isa *isa, const struct isa_inst *i
 	made.n_blocks = n + 1;
 	made.blocks = calloc(made.n_blocks, sizeof(*made.blocks));
 	made.successors = calloc((size_t)made.n_blocks * 3, sizeof(*made.successors));
-	if (!made.blocks || !made.successors) {
+	made.sets = malloc((count + 1) * sizeof(*made.sets));
+	if (!made.blocks || !made.successors || !made.sets) {
 		flow_release(&made);
 		return -ENOMEM;
 	}
 	number_blocks(&made, block_of);
+	for (size_t i = 0; i < count; i++)
+		made.sets[i] = access_get_sets(isa_op_info(isa, insts[i].op), &insts[i]);
 
 	struct edges edges = { .flow = &made, .block_of = block_of };
 	for (uint32_t b = 0; b < n; b++)
@@ -129,6 +132,7 @@ void flow_release(struct flow *flow)
 {
 	free(flow->blocks);
 	free(flow->successors);
+	free(flow->sets);
 	*flow = (struct flow){ 0 };
 }
 

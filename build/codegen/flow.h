@@ -10,7 +10,7 @@
  */
 #pragma once
 
-#include "build/isa/isa.h"
+#include "build/codegen/access.h"
 
 enum { FLOW_NOWHERE = UINT32_MAX };	/* not a jump, or a jump to an unknown place */
 
@@ -26,6 +26,8 @@ struct flow {
 	struct flow_block *blocks;	/* by address; the last one is where returns meet, and is empty */
 	uint32_t n_blocks;
 	uint32_t *successors;
+	struct access_sets *sets;	/* what each instruction reads and writes, roughly (access.h) */
+	const uint64_t *waits;	/* bits: an s_waitcnt is going to be put in front of this instruction. NULL for none; borrowed */
 };
 
 /*

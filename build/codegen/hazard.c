@@ -10,6 +10,7 @@
 
 struct producer_entry {
 	const struct facts *facts;
+	const struct access_sets *sets;
 	uint32_t index;
 	uint32_t born;		/* wait states at which it was issued, on the clock of the analysis */
 	bool has_party;
@@ -65,6 +66,11 @@ struct hazard_analysis {
 	void *userdata;
 };
 
+static bool waits_before(const struct flow *flow, uint32_t index)
+{
+	return flow->waits && (flow->waits[index / 64] >> (index % 64) & 1);
+}
+
 static struct producer_entry *entry_at(struct hazard_analysis *analysis, uint32_t place)
 {
 	return &analysis->ring[place % RING];
@@ -117,13 +123,13 @@ static void check_rules(const struct hazard_analysis *analysis, uint64_t set, st
 static void check_window(struct hazard_analysis *analysis, struct producer_entry *consumer, struct hazard_finding *finding)
 {
 	const struct facts *facts = consumer->facts;
-	uint64_t touched = facts->sets.reads | facts->sets.writes;
+	uint64_t touched = consumer->sets->reads | consumer->sets->writes;
 
 	for (uint32_t i = analysis->first; i != analysis->end; i++) {
 		struct producer_entry *entry = entry_at(analysis, i);
 		uint64_t set = entry->facts->produces & facts->consumes;
 
-		if (!(entry->facts->sets.writes & touched))
+		if (!(entry->sets->writes & touched))
 			set &= ~analysis->tables.by_write;
 		if (set)
 			check_rules(analysis, set, entry, consumer, finding);
@@ -171,7 +177,7 @@ static void join_clause(struct hazard_analysis *analysis, struct producer_entry 
 {
 	struct clause *clause = &analysis->clause;
 	const struct party *party = party_of(analysis, entry);
-	struct clause_member member = { .sets = entry->facts->sets, .access = party->access };
+	struct clause_member member = { .sets = *entry->sets, .access = party->access };
 
 	clause->meets |= meets_clause(clause, &member);
 	if (writes_anything(clause) && (clause->meets || stores(party))) {
@@ -222,6 +228,7 @@ static struct producer_entry *next_entry(struct hazard_analysis *analysis, uint3
 	struct producer_entry *entry = entry_at(analysis, analysis->end);
 
 	entry->facts = &analysis->facts[index];
+	entry->sets = &analysis->flow->sets[index];
 	entry->index = index;
 	entry->has_party = false;
 	return entry;
@@ -247,6 +254,15 @@ static void advance(struct hazard_analysis *analysis, uint32_t states)
 	analysis->unknown -= MIN(analysis->unknown, states);
 }
 
+/* The s_waitcnt that is not there yet: a wait state like any other instruction. */
+static void step_wait(struct hazard_analysis *analysis)
+{
+	analysis->clause.count = 0;
+	analysis->clause.kind = CLAUSE_NONE;
+	analysis->clause.meets = false;
+	advance(analysis, 1);
+}
+
 static void step(struct hazard_analysis *analysis, uint32_t index)
 {
 	const struct isa_inst *inst = &analysis->flow->insts[index];
@@ -254,6 +270,8 @@ static void step(struct hazard_analysis *analysis, uint32_t index)
 	struct producer_entry *entry = next_entry(analysis, index);
 	struct hazard_finding finding = { .inst = index };
 
+	if (waits_before(analysis->flow, index))
+		step_wait(analysis);
 	if (entry->facts->consumes) {
 		check_window(analysis, entry, &finding);
 		check_unknown(analysis, index, &finding);
@@ -276,7 +294,7 @@ static void resume_clause(struct hazard_analysis *analysis, uint32_t begin)
 
 	analysis->clause.count = 0;
 	analysis->clause.kind = CLAUSE_NONE;
-	while (first > 0 && begin - first < analysis->clause.depth &&
+	while (first > 0 && begin - first < analysis->clause.depth && !(first < begin && waits_before(flow, first)) &&
 	       clause_kind_of(isa_op_info(flow->isa, flow->insts[first - 1].op)) != CLAUSE_NONE)
 		first--;
 	for (; first < begin; first++) {
@@ -310,6 +328,21 @@ static void leave_block(struct hazard_analysis *analysis, struct hazard_state *s
 	}
 }
 
+/*
+ * What leaves a block happened in its last OLDEST instructions, and how many wait states are put between those depends on OLDEST more.
+ * While solving, a long block need not be read from its beginning; what is missed only makes things look younger. Returns where to begin,
+ * and whether what comes from other blocks matters.
+ */
+static bool find_tail(const struct flow *flow, const struct flow_block *block, uint32_t *ret_begin)
+{
+	uint32_t begin = block->end, n = 0;
+
+	while (begin > block->begin && n < 2 * OLDEST)
+		n += 1 + waits_before(flow, --begin);
+	*ret_begin = begin;
+	return begin == block->begin && n <= 2 * OLDEST;
+}
+
 static void transfer(void *context, const struct flow_block *block, void *state)
 {
 	struct hazard_analysis *analysis = context;
@@ -318,12 +351,7 @@ static void transfer(void *context, const struct flow_block *block, void *state)
 	if (block->begin == block->end)
 		return;		/* where returns meet: nothing happens there */
 	enter_block(analysis, begin, state);
-	/*
-	 * What leaves a block happened in its last OLDEST instructions, and how many wait states are put between those depends on OLDEST
-	 * more. While solving, a long block need not be read from its beginning; what is missed only makes things look younger.
-	 */
-	if (!analysis->found && block->end - begin > 2 * OLDEST) {
-		begin = block->end - 2 * OLDEST;
+	if (!analysis->found && !find_tail(analysis->flow, block, &begin)) {
 		analysis->first = analysis->end;
 		analysis->unknown = 0;
 	}
@@ -404,7 +432,7 @@ int hazard_find(const struct flow *flow, void (*found)(void *userdata, const str
 
 	facts_init(&analysis->tables, flow);
 	for (uint32_t i = 0; i < flow->count; i++)
-		facts_get(&analysis->tables, &flow->insts[i], &facts[i]);
+		facts_get(&analysis->tables, &flow->insts[i], &flow->sets[i], &facts[i]);
 	analysis->flow = flow;
 	analysis->facts = facts;
 	analysis->clause.depth = uses_agprs(flow) ? CLAUSE_DEPTH : 5;

@@ -21,8 +21,6 @@
 
 #include "build/codegen/flow.h"
 
-struct ir;
-
 struct hazard_finding {
 	uint32_t inst;		/* the consumer */
 	uint32_t producer;
@@ -40,6 +38,3 @@ int hazard_find(const struct flow *flow, void (*found)(void *userdata, const str
 
 /* The largest operand of s_nop: it waits for this + 1 states (CDNA3 ISA, SOPP, S_NOP: four bits). */
 enum { HAZARD_MAX_NOP = 15 };
-
-/* The pass: puts s_nop in front of instructions that come too early. Errors are kept in the ir. */
-int ir_hazard(struct ir *ir);

@@ -208,14 +208,13 @@ static uint64_t rules_of(const uint64_t *by_class, unsigned classes)
 	return set;
 }
 
-void facts_get(const struct facts_tables *tables, const struct isa_inst *inst, struct facts *ret_facts)
+void facts_get(const struct facts_tables *tables, const struct isa_inst *inst, const struct access_sets *sets, struct facts *ret_facts)
 {
 	const struct facts_of_op *op = &tables->ops[inst->op];
 	const struct isa_op_info *info = isa_op_info(tables->isa, inst->op);
-	struct access_sets sets = access_get_sets(info, inst);
 	uint64_t rules = op->produces;
 	uint32_t lifetime = op->lifetime;
-	unsigned produces = op->by_writes ? op->by_writes & produces_by_writes(info, inst, sets.writes) : 0;
+	unsigned produces = op->by_writes ? op->by_writes & produces_by_writes(info, inst, sets->writes) : 0;
 
 	if (is_wide_store(info, inst))
 		produces |= 1u << WIDE_STORE;
@@ -228,8 +227,6 @@ void facts_get(const struct facts_tables *tables, const struct isa_inst *inst, s
 	}
 	ret_facts->produces = rules;
 	ret_facts->consumes = op->consumes | (tables->by_form ? rules_of(tables->by_consumer, consumes_by_form(info, inst)) : 0);
-	ret_facts->sets.reads = sets.reads;
-	ret_facts->sets.writes = sets.writes;
 	ret_facts->lifetime = (uint8_t)lifetime;
 }
 
@@ -291,7 +288,7 @@ static void init_op(struct facts_tables *tables, unsigned op)
 
 void facts_init(struct facts_tables *tables, const struct flow *flow)
 {
-	*tables = (struct facts_tables){ .isa = flow->isa };
+	tables->isa = flow->isa;
 	init_rules(tables, look_around(tables, flow));
 	for (unsigned op = ISA_OP_INVALID + 1; op < ISA_OP_COUNT; op++) {
 		if (tables->ops[op].occurs)

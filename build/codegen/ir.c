@@ -3,8 +3,6 @@
 #include "build/codegen/ir_internal.h"
 
 #include "build/codegen/dedup.h"
-#include "build/codegen/hazard.h"
-#include "build/codegen/wait.h"
 
 #include <assert.h>
 
@@ -272,7 +270,7 @@ static int check_labels(struct ir *ir)
 
 static int run_passes(struct ir *ir, struct buffer *code, struct ir_stats *stats)
 {
-	if (ir->error || check_labels(ir) < 0 || ir_dedup(ir) < 0 || ir_wait(ir) < 0 || ir_hazard(ir) < 0)
+	if (ir->error || check_labels(ir) < 0 || ir_dedup(ir) < 0 || ir_wait(ir) < 0)
 		return ir->error;
 	return ir_encode(ir, code, stats);
 }

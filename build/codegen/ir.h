@@ -14,9 +14,8 @@
  * Generators write no s_waitcnt and no s_nop for correctness (one that they do write is kept, and counts): ir_finish() runs the
  * passes in this order
  *     1. ir_dedup       removes assignments that give a register the value it already has
- *     2. ir_wait        wait counts, over the control flow graph (wait.h)
- *     3. ir_hazard      wait states (hazard.h)
- *     4. encoding       label distances; a branch out of the range of simm16 becomes a long jump
+ *     2. ir_wait        wait counts (wait.h) and wait states (hazard.h), over the control flow graph
+ *     3. encoding       label distances; a branch out of the range of simm16 becomes a long jump
  * Scheduling is the generator's: schedule.h interleaves instruction streams before they are appended.
  *
  * Errors: emitting never fails on the spot; the first error (no memory, an instruction that does not encode) is kept and

@@ -65,5 +65,11 @@ static inline bool ir_refers_to_label(const struct ir *ir, const struct isa_inst
 	return isa_op_info(ir->isa, inst->op)->kind == ISA_KIND_BRANCH || inst->op == ISA_S_CALL_B64;
 }
 
+/*
+ * Puts an s_waitcnt in front of each instruction that needs one (wait.h), and s_nop in front of those that come too early even so
+ * (hazard.h).
+ */
+int ir_wait(struct ir *ir);
+
 /* Puts far branches in their long form and writes the machine code; branch literals are distances in dwords afterwards. */
 int ir_encode(struct ir *ir, struct buffer *code, struct ir_stats *stats);

@@ -11,7 +11,20 @@ struct insertions {
 	bool failed;
 };
 
-static void insert(struct insertions *list, uint32_t position, unsigned op, uint32_t value)
+struct insert {
+	struct insertions waits, all;	/* by position; of the waits, those before next_wait are in `all` already */
+	size_t next_wait;
+	uint64_t *wait_bits;		/* flow.waits */
+};
+
+static void insert_release(struct insert *insert)
+{
+	free(insert->waits.items);
+	free(insert->all.items);
+	free(insert->wait_bits);
+}
+
+static void add(struct insertions *list, uint32_t position, unsigned op, uint32_t value)
 {
 	if (list->count == list->allocated) {
 		size_t allocated = MAX(list->allocated * 2, (size_t)256);
@@ -31,16 +44,32 @@ static void insert(struct insertions *list, uint32_t position, unsigned op, uint
 
 static void insert_wait(void *userdata, const struct wait_finding *finding)
 {
+	struct insert *insert = userdata;
 	unsigned vmcnt = MIN(finding->count[WAIT_VM], 63), lgkmcnt = MIN(finding->count[WAIT_LGKM], 15);
 
-	insert(userdata, finding->inst, ISA_S_WAITCNT, isa_waitcnt_pack(vmcnt, 7, lgkmcnt));
+	add(&insert->waits, finding->inst, ISA_S_WAITCNT, isa_waitcnt_pack(vmcnt, 7, lgkmcnt));
+	insert->wait_bits[finding->inst / 64] |= UINT64_C(1) << (finding->inst % 64);
+}
+
+/* Brings the waits up to and including those in front of an instruction over to the list of everything. */
+static void bring_waits(struct insert *insert, uint32_t position)
+{
+	const struct insertions *waits = &insert->waits;
+
+	for (; insert->next_wait < waits->count && waits->items[insert->next_wait].position <= position; insert->next_wait++) {
+		const struct ir_insertion *wait = &waits->items[insert->next_wait];
+		add(&insert->all, wait->position, wait->inst.op, wait->inst.literal);
+	}
 }
 
 static void insert_nops(void *userdata, const struct hazard_finding *finding)
 {
+	struct insert *insert = userdata;
+
+	bring_waits(insert, finding->inst);
 	for (unsigned missing = finding->missing; missing > 0;) {
 		unsigned states = MIN(missing, (unsigned)HAZARD_MAX_NOP + 1);
-		insert(userdata, finding->inst, ISA_S_NOP, states - 1);
+		add(&insert->all, finding->inst, ISA_S_NOP, states - 1);
 		missing -= states;
 	}
 }
@@ -55,34 +84,27 @@ static int make_flow(struct ir *ir, struct flow *flow)
 	return flow_init(flow, ir->isa, ir->insts, ir->count, targets);
 }
 
-static int rebuild_with(struct ir *ir, struct insertions *list, int error)
+/* Wait states are counted with the waits in place, but those need not be there for it: the code is rebuilt once, for both. */
+static int find_insertions(struct ir *ir, struct insert *insert)
 {
-	int r = error < 0 || list->failed ? ir_fail(ir, -ENOMEM, "no memory") : ir_rebuild(ir, list->items, list->count, NULL);
+	_cleanup_(flow_release) struct flow flow = { 0 };
 
-	free(list->items);
-	return r;
+	int r = make_flow(ir, &flow);
+	if (r == 0)
+		r = wait_find(&flow, insert_wait, insert);
+	flow.waits = insert->wait_bits;
+	if (r == 0)
+		r = hazard_find(&flow, insert_nops, insert);
+	bring_waits(insert, UINT32_MAX);
+	return insert->waits.failed || insert->all.failed ? -ENOMEM : r;
 }
 
 int ir_wait(struct ir *ir)
 {
-	struct flow flow = { 0 };
-	struct insertions list = { 0 };
+	_cleanup_(insert_release) struct insert insert = { 0 };
 
-	int r = make_flow(ir, &flow);
-	if (r == 0)
-		r = wait_find(&flow, insert_wait, &list);
-	flow_release(&flow);
-	return rebuild_with(ir, &list, r);
-}
-
-int ir_hazard(struct ir *ir)
-{
-	struct flow flow = { 0 };
-	struct insertions list = { 0 };
-
-	int r = make_flow(ir, &flow);
-	if (r == 0)
-		r = hazard_find(&flow, insert_nops, &list);
-	flow_release(&flow);
-	return rebuild_with(ir, &list, r);
+	insert.wait_bits = calloc(ir->count / 64 + 1, sizeof(*insert.wait_bits));
+	if (!insert.wait_bits || find_insertions(ir, &insert) < 0)
+		return ir_fail(ir, -ENOMEM, "no memory");
+	return ir_rebuild(ir, insert.all.items, insert.all.count, NULL);
 }

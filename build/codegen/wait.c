@@ -64,12 +64,22 @@ enum { LOOK_EVENTS = ACCESS_SETS };			/* where EVENT_* start */
 #define LOOK_CONTROL (UINT64_C(1) << 63)		/* s_waitcnt, s_barrier */
 #define LOOK_ALWAYS (UINT64_MAX << LOOK_EVENTS)
 
+/*
+ * Findings are taken down each time a block is read. What counts are those of the last time, when all paths had brought to it what
+ * they have.
+ */
+struct findings_of_block {
+	size_t first, count;	/* in wait_analysis.findings */
+};
+
 struct wait_analysis {
 	const struct flow *flow;
 	uint64_t *looks;	/* one for each instruction */
 	struct wait_state state;
-	void (*found)(void *userdata, const struct wait_finding *finding);	/* NULL while solving */
-	void *userdata;
+	struct wait_finding *findings;
+	size_t n_findings, allocated;
+	bool failed;		/* no memory for one more */
+	struct findings_of_block *of_block;
 };
 
 static bool is_outstanding(const struct counter *counter, uint32_t number)
@@ -104,12 +114,11 @@ static unsigned events_of(const struct isa_op_info *info, const struct isa_inst 
 	}
 }
 
-static uint64_t look_of(const struct isa_op_info *info, const struct isa_inst *inst)
+static uint64_t look_of(const struct isa_op_info *info, const struct isa_inst *inst, const struct access_sets *sets)
 {
-	struct access_sets sets = access_get_sets(info, inst);
 	bool control = info->kind == ISA_KIND_WAIT || info->kind == ISA_KIND_BARRIER;
 
-	return sets.reads | sets.writes | (uint64_t)events_of(info, inst) << LOOK_EVENTS | (control ? LOOK_CONTROL : 0);
+	return sets->reads | sets->writes | (uint64_t)events_of(info, inst) << LOOK_EVENTS | (control ? LOOK_CONTROL : 0);
 }
 
 /* ---- waiting --------------------------------------------------------------------------------------------------------- */
@@ -273,6 +282,21 @@ static uint64_t touched_by_outstanding(const struct wait_state *state)
 	return state->counter[WAIT_VM].touched | state->counter[WAIT_LGKM].touched;
 }
 
+static void take_down(struct wait_analysis *analysis, const struct wait_finding *finding)
+{
+	if (analysis->n_findings == analysis->allocated) {
+		size_t allocated = MAX(analysis->allocated * 2, (size_t)256);
+		struct wait_finding *findings = realloc(analysis->findings, allocated * sizeof(*findings));
+		if (!findings) {
+			analysis->failed = true;
+			return;
+		}
+		analysis->findings = findings;
+		analysis->allocated = allocated;
+	}
+	analysis->findings[analysis->n_findings++] = *finding;
+}
+
 static void apply_finding(struct wait_analysis *analysis, const struct wait_finding *finding)
 {
 	bool needed = false;
@@ -283,8 +307,8 @@ static void apply_finding(struct wait_analysis *analysis, const struct wait_find
 		apply_wait(&analysis->state, which, finding->count[which]);
 		needed = true;
 	}
-	if (needed && analysis->found)
-		analysis->found(analysis->userdata, finding);
+	if (needed)
+		take_down(analysis, finding);
 }
 
 static void step(struct wait_analysis *analysis, uint32_t index)
@@ -376,6 +400,7 @@ static void transfer(void *context, const struct flow_block *block, void *border
 	struct wait_analysis *analysis = context;
 	struct wait_state *state = &analysis->state;
 	struct border *border = border_state;
+	size_t first_finding = analysis->n_findings;
 
 	state->kinds = border->kinds;
 	for (unsigned which = 0; which < WAIT_COUNTERS; which++)
@@ -384,11 +409,12 @@ static void transfer(void *context, const struct flow_block *block, void *border
 		if (analysis->looks[i] & (touched_by_outstanding(state) | LOOK_ALWAYS))
 			step(analysis, i);
 	}
-	if (analysis->found)
-		return;		/* nobody asks any more */
 	border->kinds = state->kinds;
 	for (unsigned which = 0; which < WAIT_COUNTERS; which++)
 		leave(&state->counter[which], &border->counter[which]);
+	analysis->of_block[block - analysis->flow->blocks] = (struct findings_of_block){
+		.first = first_finding, .count = analysis->n_findings - first_finding
+	};
 }
 
 static bool join_recency(uint8_t *into, const uint8_t *from, unsigned n)
@@ -436,34 +462,43 @@ static bool join(void *into_state, const void *from_state)
 
 /* ---- the analysis ---------------------------------------------------------------------------------------------------- */
 
-static int solve_and_report(struct wait_analysis *analysis, void (*found)(void *userdata, const struct wait_finding *finding))
+static void wait_analysis_release(struct wait_analysis *analysis)
+{
+	free(analysis->looks);
+	free(analysis->findings);
+	free(analysis->of_block);
+}
+
+static int solve(struct wait_analysis *analysis)
 {
 	const struct flow *flow = analysis->flow;
 	struct flow_problem problem = { .state_size = sizeof(struct border), .join = join, .transfer = transfer, .context = analysis };
 	_cleanup_free_ void *borders = NULL;
 
 	int r = flow_solve(flow, &problem, &borders);
-	if (r < 0)
-		return r;
-	analysis->found = found;
-	for (uint32_t b = 0; b < flow->n_blocks; b++)
-		transfer(analysis, &flow->blocks[b], (struct border *)borders + b);
-	return 0;
+	return r == 0 && analysis->failed ? -ENOMEM : r;
 }
 
 int wait_find(const struct flow *flow, void (*found)(void *userdata, const struct wait_finding *finding), void *userdata)
 {
-	_cleanup_free_ struct wait_analysis *analysis = calloc(1, sizeof(*analysis));
-	_cleanup_free_ uint64_t *looks = malloc(MAX(flow->count, 1u) * sizeof(*looks));
-	if (!analysis || !looks)
-		return -ENOMEM;
+	_cleanup_(wait_analysis_release) struct wait_analysis analysis = { .flow = flow };
 
+	analysis.looks = malloc(MAX(flow->count, 1u) * sizeof(*analysis.looks));
+	analysis.of_block = calloc(flow->n_blocks, sizeof(*analysis.of_block));
+	if (!analysis.looks || !analysis.of_block)
+		return -ENOMEM;
 	for (uint32_t i = 0; i < flow->count; i++)
-		looks[i] = look_of(isa_op_info(flow->isa, flow->insts[i].op), &flow->insts[i]);
-	analysis->flow = flow;
-	analysis->looks = looks;
-	analysis->userdata = userdata;
-	return solve_and_report(analysis, found);
+		analysis.looks[i] = look_of(isa_op_info(flow->isa, flow->insts[i].op), &flow->insts[i], &flow->sets[i]);
+
+	int r = solve(&analysis);
+	if (r < 0)
+		return r;
+	for (uint32_t b = 0; b < flow->n_blocks; b++) {
+		const struct findings_of_block *of_block = &analysis.of_block[b];
+		for (size_t i = of_block->first; i < of_block->first + of_block->count; i++)
+			found(userdata, &analysis.findings[i]);
+	}
+	return 0;
 }
 
 const char *wait_reason_text(unsigned reason)

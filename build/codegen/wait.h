@@ -30,8 +30,6 @@
 
 #include "build/codegen/flow.h"
 
-struct ir;
-
 enum { WAIT_VM, WAIT_LGKM, WAIT_COUNTERS };
 enum { WAIT_NONE = 255 };	/* of a count: no need to wait */
 
@@ -54,6 +52,3 @@ int wait_find(const struct flow *flow, void (*found)(void *userdata, const struc
 
 /* "reads a register that is still being loaded (vmcnt)", for messages. */
 const char *wait_reason_text(unsigned reason);
-
-/* The pass: puts one s_waitcnt in front of each instruction that needs one. Errors are kept in the ir. */
-int ir_wait(struct ir *ir);
