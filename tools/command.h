@@ -51,7 +51,8 @@ void options_release(struct options *options);
 
 /*
  * Parses options and moves the other arguments to the end, as getopt does: they are argv[optind] ... argv[argc - 1], and there are
- * `least` to `most` of them. Complains and returns -EINVAL otherwise. Fills in the default cache, $XDG_CACHE_HOME/tensilefs or
+ * `least` to `most` of them. Complains and returns -EINVAL otherwise. For --help it prints `usage`, of which further lines are seen only
+ * then, with what each accepted option means, and ends the program. Fills in the default cache, $XDG_CACHE_HOME/tensilefs or
  * ~/.cache/tensilefs, with OPTION_CACHE.
  */
 int options_parse(int argc, char **argv, unsigned accepted, int least, int most, const char *usage, struct options *ret_options);

@@ -24,14 +24,9 @@ static const char help[] =
 	"verify:                   --quick  --all  --kernels N (of each file)  --seed N\n"
 	"mount, build, verify:     -j N, --jobs N\n"
 	"mount -o:                 each of the above by name (jobs=N, cache=DIR, no-cache, ...), ahead=N, entry_timeout=SECONDS, nonempty,\n"
-	"                          allow_other and what else mount.fuse3(8) has\n";
-
-
-static int command_help(int argc, char **argv)
-{
-	fputs(help, stdout);
-	return EXIT_SUCCESS;
-}
+	"                          allow_other and what else mount.fuse3(8) has\n"
+	"\n"
+	"tensilefs COMMAND --help says more of each.\n";
 
 static int command_version(int argc, char **argv)
 {
@@ -56,9 +51,16 @@ static const struct {
 	{ "cache", command_cache },
 	{ "caps", command_caps },
 	{ "--version", command_version },
-	{ "--help", command_help },
-	{ "help", command_help },
 };
+
+static int run(int argc, char **argv)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+		if (strcmp(argv[0], commands[i].name) == 0)
+			return commands[i].run(argc, argv);
+	complain("there is no command '%s'; see tensilefs --help", argv[0]);
+	return EXIT_USAGE;
+}
 
 int main(int argc, char **argv)
 {
@@ -71,9 +73,12 @@ int main(int argc, char **argv)
 		fputs(help, stderr);
 		return EXIT_USAGE;
 	}
-	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
-		if (strcmp(argv[1], commands[i].name) == 0)
-			return commands[i].run(argc - 1, argv + 1);
-	complain("there is no command '%s'; see tensilefs --help", argv[1]);
-	return EXIT_USAGE;
+	bool help_wanted = strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0;
+	if (help_wanted && argc > 2)
+		return run(2, (char *[]){ argv[2], (char *)"--help", NULL });
+	if (help_wanted) {
+		fputs(help, stdout);
+		return EXIT_SUCCESS;
+	}
+	return run(argc - 1, argv + 1);
 }

@@ -2,6 +2,7 @@
 #include "tools/command.h"
 
 #include <getopt.h>
+#include <pwd.h>
 
 void complain(const char *format, ...)
 {
@@ -106,9 +107,18 @@ int options_set(struct options *options, const char *name, const char *value)
 	return r;
 }
 
+/* Services and mounts at boot have no $HOME. */
+static const char *home_folder(void)
+{
+	const char *home = getenv("HOME");
+	const struct passwd *user = home && *home == '/' ? NULL : getpwuid(geteuid());
+
+	return user ? user->pw_dir : home;
+}
+
 static int set_default_cache(struct options *options)
 {
-	const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+	const char *xdg = getenv("XDG_CACHE_HOME"), *home = home_folder();
 	int length;
 
 	if (options->no_cache) {
@@ -122,7 +132,11 @@ static int set_default_cache(struct options *options)
 	else if (home && *home == '/')
 		length = asprintf(&options->default_cache, "%s/.cache/tensilefs", home);
 	else
-		return 0;		/* nowhere to keep it */
+		length = 0;
+	if (length == 0) {
+		complain("nothing is kept on disk: neither $XDG_CACHE_HOME nor $HOME says where; --cache DIR does");
+		return 0;
+	}
 	if (length < 0) {
 		options->default_cache = NULL;
 		return -ENOMEM;
@@ -136,23 +150,62 @@ static int set_default_cache(struct options *options)
 static const struct {
 	struct option option;
 	unsigned mask;
+	const char *value, *help;	/* value: NULL when it takes none */
 } known_options[] = {
-	{ { "arch", required_argument, NULL, 'a' }, OPTION_ARCH },
-	{ { "jobs", required_argument, NULL, 'j' }, OPTION_JOBS },
-	{ { "cache", required_argument, NULL, 's' }, OPTION_CACHE },
-	{ { "no-cache", no_argument, NULL, 's' }, OPTION_CACHE },
-	{ { "cache-size", required_argument, NULL, 's' }, OPTION_CACHE },
-	{ { "bundle", required_argument, NULL, 's' }, OPTION_OUTPUT },
-	{ { "names", required_argument, NULL, 's' }, OPTION_OUTPUT },
-	{ { "keep-all", no_argument, NULL, 's' }, OPTION_OUTPUT },
-	{ { "linker", required_argument, NULL, 's' }, OPTION_OUTPUT },
-	{ { "custom-kernels", required_argument, NULL, 's' }, OPTION_OUTPUT },
-	{ { "metadata-only", no_argument, NULL, 'm' }, OPTION_METADATA },
-	{ { "json", no_argument, NULL, 'J' }, OPTION_JSON },
-	{ { "foreground", no_argument, NULL, 'f' }, OPTION_MOUNT },
-	{ { "options", required_argument, NULL, 'o' }, OPTION_MOUNT },
+	{ { "arch", required_argument, NULL, 'a' }, OPTION_ARCH, "A", "only this architecture" },
+	{ { "jobs", required_argument, NULL, 'j' }, OPTION_JOBS, "N", "threads (-j N; the default is as many as there are CPUs to use)" },
+	{ { "cache", required_argument, NULL, 's' }, OPTION_CACHE, "DIR", "where built files are kept ($XDG_CACHE_HOME/tensilefs)" },
+	{ { "no-cache", no_argument, NULL, 's' }, OPTION_CACHE, NULL, "keep nothing on disk" },
+	{ { "cache-size", required_argument, NULL, 's' }, OPTION_CACHE, "BYTES", "how much may be kept (suffixes K, M, G, T; no limit)" },
+	{ { "bundle", required_argument, NULL, 's' }, OPTION_OUTPUT, "KIND", "how code objects are wrapped: plain (the default), compressed, none" },
+	{ { "names", required_argument, NULL, 's' }, OPTION_OUTPUT, "KIND", "of kernels: stable (the default), or hipBLASLt's: tensile" },
+	{ { "keep-all", no_argument, NULL, 's' }, OPTION_OUTPUT, NULL, "leave solutions that are not generated in the .dat files" },
+	{ { "linker", required_argument, NULL, 's' }, OPTION_OUTPUT, "PROGRAM", "which ld.lld to use ($TENSILEFS_LINKER, else the newest)" },
+	{ { "custom-kernels", required_argument, NULL, 's' }, OPTION_OUTPUT, "DIR",
+	  "hand-written kernels (those of the hipBLASLt checkout around LOGIC)" },
+	{ { "metadata-only", no_argument, NULL, 'm' }, OPTION_METADATA, NULL, "no kernels: only .dat files, with lists of the kernels" },
+	{ { "json", no_argument, NULL, 'J' }, OPTION_JSON, NULL, "for programs to read" },
+	{ { "foreground", no_argument, NULL, 'f' }, OPTION_MOUNT, NULL, "do not go into the background (-f)" },
+	{ { "options", required_argument, NULL, 'o' }, OPTION_MOUNT, "LIST",
+	  "mount options (-o LIST): each of these by name (jobs=N, no-cache ...), or\n"
+	  "ahead=N               files built ahead of a sequential reader\n"
+	  "entry_timeout=SECONDS how long the kernel may keep a name\n"
+	  "nonempty              mount over a folder that is not empty\n"
+	  "allow_other           let other users in, and what else mount.fuse3(8) has" },
+	{ { "help", no_argument, NULL, 'h' }, ~0u, NULL, "this text" },
 };
 
+#define HELP_COLUMN 24
+
+static _Noreturn void print_help(unsigned accepted, const char *usage)
+{
+	printf("usage: tensilefs %s\n\n", usage);
+	for (size_t i = 0; i < ARRAY_SIZE(known_options); i++) {
+		const char *value = known_options[i].value, *line = known_options[i].help;
+		if (!(known_options[i].mask & accepted))
+			continue;
+		int used = printf("  --%s%s%s", known_options[i].option.name, value ? " " : "", value ? value : "");
+		for (int length; *line; line += length + (line[length] == '\n'), used = 0) {
+			length = (int)strcspn(line, "\n");
+			printf("%*s%.*s\n", HELP_COLUMN - used, "", length, line);
+		}
+	}
+	fflush(stdout);
+	exit(ferror(stdout) ? EXIT_FAILURE : EXIT_SUCCESS);
+}
+
+/* What getopt_long() did not take; `letter` is its answer. */
+static int complain_option(const char *command, int letter, const char *word)
+{
+	bool is_long = strncmp(word, "--", 2) == 0 && (letter == ':' || optopt == 0 || strchr(word, '='));
+	const char short_name[] = { '-', (char)optopt, 0 };
+
+	complain(letter == ':' ? "option '%s' needs a value: see tensilefs %s --help" : "unknown option '%s': see tensilefs %s --help",
+		 is_long ? word : short_name, command);
+	return -EINVAL;
+}
+
+/* One that getopt_long() has taken. */
 static int take_option(struct options *options, int letter, const char *long_name)
 {
 	switch (letter) {
@@ -172,14 +225,11 @@ static int take_option(struct options *options, int letter, const char *long_nam
 	case 'f':
 		options->foreground = true;
 		return 0;
-	case 'o':
+	default:				/* -o */
 		if (options->mount.size)
 			options->mount.data[options->mount.size - 1] = ',';	/* in place of the NUL */
 		buffer_append(&options->mount, optarg, strlen(optarg) + 1);
 		return options->mount.failed ? -ENOMEM : 0;
-	default:
-		complain("unknown option, or one without its value: see tensilefs --help");
-		return -EINVAL;
 	}
 }
 
@@ -187,7 +237,7 @@ int options_parse(int argc, char **argv, unsigned accepted, int least, int most,
 {
 	struct options options = { .engine.bundle = BUNDLE_PLAIN };
 	struct option long_options[ARRAY_SIZE(known_options) + 1] = { 0 };
-	char short_options[16] = "";
+	char short_options[16] = ":h";
 	size_t n = 0;
 	int letter, number, r = 0;
 
@@ -200,10 +250,16 @@ int options_parse(int argc, char **argv, unsigned accepted, int least, int most,
 		strcat(short_options, "fo:");
 	optind = 0;
 	opterr = 0;
-	while (r == 0 && (letter = getopt_long(argc, argv, short_options, long_options, &number)) >= 0)
-		r = take_option(&options, letter, letter == 's' ? long_options[number].name : NULL);
+	while (r == 0 && (letter = getopt_long(argc, argv, short_options, long_options, &number)) >= 0) {
+		if (letter == 'h')
+			print_help(accepted, usage);
+		if (letter == '?' || letter == ':')
+			r = complain_option(argv[0], letter, argv[optind - 1]);
+		else
+			r = take_option(&options, letter, letter == 's' ? long_options[number].name : NULL);
+	}
 	if (r == 0 && (argc - optind < least || argc - optind > most)) {
-		complain("usage: tensilefs %s", usage);
+		complain("usage: tensilefs %.*s", (int)strcspn(usage, "\n"), usage);
 		r = -EINVAL;
 	}
 	if (r == 0 && accepted & OPTION_CACHE)

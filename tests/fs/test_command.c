@@ -3,6 +3,7 @@
 #include "tests/fs/common.h"
 
 #include <json-c/json.h>
+#include <pwd.h>
 
 /* Runs the program with shell-quoted arguments; what it prints goes to "out" and "err" in scratch. */
 PRINTF_LIKE(2, 3) static int run(void **state, const char *format, ...)
@@ -44,12 +45,54 @@ static void test_wrong_calls_end_with_2(void **state)
 	must_complain_once(state, "'round' is not one of 'none', 'plain', 'compressed'");
 	assert_int_equal(run(state, "build -j many '%s' '%s/x'", sample_logic(), (char *)*state), 2);
 	must_complain_once(state, "'many' is not a possible number");
-	assert_int_equal(run(state, "ls --frob '%s'", sample_logic()), 2);
-	must_complain_once(state, "unknown option");
 	assert_int_equal(run(state, "--help"), 0);
 	must_say(state, "out", "tensilefs build LOGIC OUT");
 	assert_int_equal(run(state, "--version"), 0);
 	must_say(state, "out", "tensilefs ");
+}
+
+static void test_each_command_explains_itself(void **state)
+{
+	static const struct { const char *command, *says; } helps[] = {
+		{ "mount", "entry_timeout=SECONDS" }, { "build", "--metadata-only" }, { "ls", "usage: tensilefs ls LOGIC" },
+		{ "show", "--custom-kernels DIR" },   { "hash", "--names KIND" },     { "asm", "usage: tensilefs asm LOGIC NAME" },
+		{ "coverage", "--json" },	      { "check", "--json" },	      { "verify", "--quick" },
+		{ "run", "--max-instructions N" },    { "cache", "--cache-size BYTES" }, { "caps", "--linker PROGRAM" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(helps); i++) {
+		assert_int_equal(run(state, "%s --help", helps[i].command), 0);
+		must_say(state, "out", helps[i].says);
+		assert_int_equal(shell("test ! -s '%s'", in_scratch(state, "err")), 0);
+		assert_int_equal(run(state, "help %s", helps[i].command), 0);
+		must_say(state, "out", helps[i].says);
+	}
+	assert_int_equal(run(state, "help frobnicate"), 2);
+	must_complain_once(state, "there is no command 'frobnicate'");
+}
+
+static void test_wrong_options_are_named(void **state)
+{
+	assert_int_equal(run(state, "ls --frob '%s'", sample_logic()), 2);
+	must_complain_once(state, "unknown option '--frob': see tensilefs ls --help");
+	assert_int_equal(run(state, "build -Q '%s' x", sample_logic()), 2);
+	must_complain_once(state, "unknown option '-Q'");
+	assert_int_equal(run(state, "build '%s' x --arch", sample_logic()), 2);
+	must_complain_once(state, "option '--arch' needs a value");
+	assert_int_equal(run(state, "build '%s' x -j", sample_logic()), 2);
+	must_complain_once(state, "option '-j' needs a value");
+	assert_int_equal(run(state, "build --no-cache=3 '%s' x", sample_logic()), 2);
+	must_complain_once(state, "unknown option '--no-cache=3'");
+}
+
+static void test_an_architecture_that_is_not_there_is_named(void **state)
+{
+	static const char *const commands[] = { "ls", "show", "hash", "asm", "coverage" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
+		assert_int_equal(run(state, "%s --arch gfx90a '%s'%s", commands[i], sample_logic(), i == 3 ? " x" : ""), 1);
+		must_complain_once(state, "the logic has no architecture 'gfx90a'");
+	}
 }
 
 static void test_bad_input_is_told_once(void **state)
@@ -61,6 +104,16 @@ static void test_bad_input_is_told_once(void **state)
 	write_text(in_scratch(state, "in-the-way"), "");
 	assert_int_equal(run(state, "build --no-cache '%s' '%s/in-the-way'", sample_logic(), (char *)*state), 1);
 	must_complain_once(state, "in-the-way");
+}
+
+static void test_without_home_the_cache_is_that_of_the_user(void **state)
+{
+	char directory[512];
+
+	snprintf(directory, sizeof(directory), "%s/.cache/tensilefs", getpwuid(geteuid())->pw_dir);
+	int status = shell("env -u HOME -u XDG_CACHE_HOME '%s' cache stats >'%s' 2>&1", tensilefs(), in_scratch(state, "out"));
+	assert_in_range(status, 0, 1);		/* there is one, or there is none */
+	must_say(state, "out", directory);
 }
 
 static void test_a_build_without_linker_writes_metadata_and_fails(void **state)
@@ -197,7 +250,7 @@ static void test_checking_logic_tells_file_line_and_solution(void **state)
 	assert_true(json_object_object_get_ex(first, "line", &value));
 	assert_int_equal(json_object_get_int(value), 3);
 	assert_true(json_object_object_get_ex(first, "message", &value));
-	assert_null(strstr(json_object_get_string(value), "line"));
+	assert_null(strstr(json_object_get_string(value), "broken.yaml"));
 	json_object_put(list);
 	assert_int_equal(run(state, "check --arch gfx90a '%s'", logic), 1);
 	must_complain_once(state, "no architecture 'gfx90a'");
@@ -224,7 +277,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_wrong_calls_end_with_2),
+		TEST(test_each_command_explains_itself),
+		TEST(test_wrong_options_are_named),
+		TEST(test_an_architecture_that_is_not_there_is_named),
 		TEST(test_bad_input_is_told_once),
+		TEST(test_without_home_the_cache_is_that_of_the_user),
 		TEST(test_a_build_without_linker_writes_metadata_and_fails),
 		TEST(test_a_build_is_silent_off_a_terminal_and_leaves_nothing_else),
 		TEST(test_a_faulty_file_makes_the_build_fail_and_the_rest_is_built),

@@ -336,6 +336,30 @@ static int parse_argument(struct job *job, char *text)
 
 /* ---- options ---------------------------------------------------------------------------------------------------------- */
 
+#define USAGE "usage: tensilefs run FILE [KERNEL [OPTION...] [ARGUMENT...]]\n"
+
+static const char help[] =
+	USAGE
+	"\n"
+	"Lists the kernels of a code object or offload bundle, or runs one on the CPU.\n"
+	"\n"
+	"  --grid X[,Y[,Z]]      workgroups (1)\n"
+	"  --block X[,Y[,Z]]     work-items of a workgroup (64)\n"
+	"  --lds BYTES           dynamic LDS\n"
+	"  --threads N           host threads (1)\n"
+	"  --max-instructions N  of one wave (100 million)\n"
+	"  --allow-undefined     registers and LDS that were never written may be read\n"
+	"  --range-whole         one dword out of range puts a whole buffer access out of range\n"
+	"  --ignore-mfma-wait    missing wait states of matrix instructions are no error\n"
+	"  --stats               count executed instructions\n"
+	"  --help                this text\n"
+	"\n"
+	"Arguments fill the kernel arguments from their start, each aligned to its size, or at OFFSET=:\n"
+	"  i8:N u8:N i16:N u16:N i32:N u32:N i64:N u64:N f16:X bf16:X f32:X f64:X   a value\n"
+	"  buf:SIZE[:WHAT...]    the address of SIZE bytes (suffixes K, M), filled with WHAT:\n"
+	"                        zero, seq, random, byte=N, TYPE=X, @PATH; read: not to be written;\n"
+	"                        out=PATH: written there afterwards; print=TYPE[,N]: printed afterwards\n";
+
 static int take_option(struct job *job, int option, const char *value)
 {
 	uint64_t number = 0;
@@ -347,6 +371,9 @@ static int take_option(struct job *job, int option, const char *value)
 	case 's':
 		job->stats = true;
 		return 0;
+	case 'h':
+		fputs(help, stdout);
+		exit(0);
 	case 'u':
 		job->launch.flags |= EMU_ALLOW_UNDEFINED;
 		return 0;
@@ -375,11 +402,12 @@ static int parse_options(int argc, char **argv, struct job *job)
 		{ "lds", required_argument, NULL, 'l' },       { "threads", required_argument, NULL, 't' },
 		{ "max-instructions", required_argument, NULL, 'm' },
 		{ "allow-undefined", no_argument, NULL, 'u' }, { "range-whole", no_argument, NULL, 'r' },
-		{ "ignore-mfma-wait", no_argument, NULL, 'w' }, { "stats", no_argument, NULL, 's' }, { NULL, 0, NULL, 0 },
+		{ "ignore-mfma-wait", no_argument, NULL, 'w' }, { "stats", no_argument, NULL, 's' },
+		{ "help", no_argument, NULL, 'h' },            { NULL, 0, NULL, 0 },
 	};
 	int option, index;
 	optind = 0;
-	while ((option = getopt_long(argc, argv, "", options, &index)) != -1) {
+	while ((option = getopt_long(argc, argv, "h", options, &index)) != -1) {
 		if (take_option(job, option, optarg) == 0)
 			continue;
 		if (option != '?')	/* getopt has said what is wrong with the others */
@@ -504,8 +532,7 @@ int command_run(int argc, char **argv)
 {
 	_cleanup_(job_release) struct job job = { .launch = { .grid = { 1, 1, 1 }, .workgroup = { 64, 1, 1 } } };
 	if (parse_options(argc, argv, &job) < 0 || optind == argc) {
-		fprintf(stderr, "usage: tensilefs run FILE [KERNEL [--grid X,Y,Z] [--block X,Y,Z] [--stats] [i32:N | f32:X | "
-				"buf:SIZE[:WHAT...] ...]]\n");
+		fputs(USAGE, stderr);
 		return STATUS_USAGE;
 	}
 	int r = open_object(argv[optind], &job);

@@ -8,7 +8,12 @@
 
 #include <inttypes.h>
 
-#define USAGE "verify LOGIC [FILE...] [--quick|--all] [--kernels N] [--seed N] [--arch A] [-j N]"
+#define USAGE "verify LOGIC [FILE...] [--quick|--all] [--kernels N] [--seed N] [--arch A] [-j N]\n" \
+	"\n" \
+	"  --quick               4 kernels of each file, 4 launches a kernel\n" \
+	"  --all                 launches with every M, N and K, not only with each once\n" \
+	"  --kernels N           so many kernels of each file\n" \
+	"  --seed N              other random values"
 
 enum { QUICK_KERNELS = 4 };		/* of a file, with --quick */
 
