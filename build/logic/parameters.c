@@ -231,7 +231,8 @@ int solution_read_custom(struct arena *arena, const char *folder, struct solutio
 	fclose(file);
 	if (r < 0)
 		return error_set(error, r, "cannot read '%s': %s", path, strerror(-r));
-	r = yaml_parse(&yaml, path, text.data, text.size, YAML_WHOLE, error);
+	buffer_append(&text, "", 1);
+	r = text.failed ? -ENOMEM : yaml_parse(&yaml, path, (const char *)text.data, text.size - 1, YAML_WHOLE, error);
 	if (r < 0)
 		return r;
 	const struct yaml_node *config = yaml_get(yaml.root, "custom.config");

@@ -7,7 +7,7 @@
  *     for (const struct yaml_node *entry = yaml.root->first; entry; entry = entry->next)
  *             ...
  *
- * libyaml's events are the parser; what is built here is bounded in memory and depth, and refuses what a logic file never needs
+ * libyaml's events are the parser, but for texts so simple that a line at a time does; what is built here is bounded in memory and depth, and refuses what a logic file never needs
  * and an attacker loves: aliases, duplicate keys, keys that are not scalars, several documents, lines and files of absurd size.
  * Errors are located: "'path': line 12, column 3: ...".
  *
@@ -64,8 +64,8 @@ void yaml_release(struct yaml *yaml);
  * -EFBIG for more than the limits. */
 int yaml_read(struct yaml *yaml, const char *path, unsigned n_entries, struct error *error);
 
-/* The same from memory. */
-int yaml_parse(struct yaml *yaml, const char *path, const void *bytes, size_t size, unsigned n_entries, struct error *error);
+/* The same from memory; text[size] has to be a NUL. */
+int yaml_parse(struct yaml *yaml, const char *path, const char *text, size_t size, unsigned n_entries, struct error *error);
 
 /* The child of a map, or NULL. */
 const struct yaml_node *yaml_get(const struct yaml_node *map, const char *key);

@@ -10,7 +10,7 @@
  * sanitizers.
  */
 #include "build/logic/logic.h"
-#include "build/logic/tree.h"
+#include "build/logic/tree_build.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -58,12 +58,45 @@ static void use_catalog(struct logic_catalog *catalog)
 	}
 }
 
+static void compare_trees(const struct yaml_node *a, const struct yaml_node *b)
+{
+	if (a->kind != b->kind || a->plain != b->plain || a->line != b->line || a->n != b->n || !a->key != !b->key ||
+	    (a->key && strcmp(a->key->text, b->key->text) != 0) || !a->next != !b->next)
+		abort();
+	if (a->kind == YAML_SCALAR) {
+		if (strcmp(a->text, b->text) != 0)
+			abort();
+		return;
+	}
+	for (a = a->first, b = b->first; a; a = a->next, b = b->next)
+		compare_trees(a, b);
+}
+
+/* What the fast reader accepts has the same tree by libyaml's events. */
+static void compare_readers(const uint8_t *bytes, size_t size)
+{
+	_cleanup_yaml_ struct yaml plain = { .path = "f.yaml" }, events = { .path = "f.yaml" };
+	_cleanup_free_ char *text = malloc(size + 1);
+	struct error error = { 0 };
+
+	memcpy(text, bytes, size);
+	text[size] = 0;
+	if (yaml_parse_plain(&plain, text, size) < 0)
+		return;
+	if (yaml_parse_events(&events, -1, text, size, YAML_WHOLE, &error) < 0) {
+		fprintf(stderr, "only the fast reader accepts: %s\n", error.text);
+		abort();
+	}
+	compare_trees(plain.root, events.root);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	static char path[64];
 	struct logic_catalog *catalog;
 	struct error error = { 0 };
 
+	compare_readers(bytes, size);
 	if (!*path)
 		snprintf(path, sizeof(path), "/tmp/fuzz-logic-%d.yaml", getpid());
 	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);

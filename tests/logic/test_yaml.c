@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The YAML reader: what it makes of scalars, and that everything a logic file must not be gets a located error in bounded time. */
-#include "build/logic/tree.h"
+#include "build/logic/tree_build.h"
 #include "tests/logic/common.h"
 
 static int parse(struct yaml *yaml, const char *text, unsigned n_entries, struct error *error)
@@ -133,6 +133,102 @@ static void absurd_files_are_refused_early(void **state)
 	}
 }
 
+static void print_tree(const struct yaml_node *node, struct buffer *text)
+{
+	buffer_printf(text, "%s%s@%u", node->key ? node->key->text : "", node->key ? "=" : "", node->line);
+	if (node->kind == YAML_SCALAR) {
+		buffer_printf(text, "%s%s%s", node->plain ? "" : "'", node->text, node->plain ? "" : "'");
+		return;
+	}
+	buffer_append_string(text, node->kind == YAML_LIST ? "[" : "{");
+	for (const struct yaml_node *child = node->first; child; child = child->next) {
+		print_tree(child, text);
+		buffer_append_string(text, child->next ? "," : "");
+	}
+	buffer_append_string(text, node->kind == YAML_LIST ? "]" : "}");
+}
+
+static char *tree_of(int r, const struct yaml *yaml)
+{
+	struct buffer text = { 0 };
+
+	if (r < 0)
+		return NULL;
+	print_tree(yaml->root, &text);
+	buffer_append(&text, "", 1);
+	return (char *)text.data;
+}
+
+static void the_fast_reader_gives_the_tree_of_the_events_or_gives_up(void **state)
+{
+	static const struct {
+		const char *text;
+		bool simple;		/* the fast reader has to take it */
+	} cases[] = {
+		{ "- a: 1\n  b: [1, 2]\n- {c: 3}\n", true },
+		{ "# comment\n\n- - - [1, [2, 3]]\n    - [4, 0.0]\n  - - [5]\n    - [6, -1]\n- null\n", true },
+		{ "- a:\n  - 1\n  - b: 2\n    c:\n    - 3\n  d: 4\n- 5\n", true },
+		{ "a:\n    b:\n        c: 'x: # y'\n    d: ''\n", true },
+		{ "- a: {b: 1, c: true,\n    d: [x, y,\n      z]}\n  e: Device 0049\n", true },
+		{ "-   a: 1\n    b: 2\n-   - 1\n    - 2\n", true },
+		{ "- a: 1   \n  # comment\n  b: -1.5e3", true },
+		{ "- 1\n-- 2\n", false },
+		{ "- a: x\n    y\n", false },		/* a scalar of two lines */
+		{ "- a: x y: z\n", false },
+		{ "- a: x #y\n", false },
+		{ "- a: x#y\n", false },
+		{ "- a:\n  b: 1\n", false },		/* nothing */
+		{ "- a: 1\n b: 2\n", false },
+		{ "- a: 1\n   b: 2\n", false },
+		{ "- a: 1\n  a: 2\n", false },
+		{ "- 'it''s'\n", false },
+		{ "- 'two\n  lines'\n", false },
+		{ "- \"x y\"\n- ['', \"\"]\n", true },
+		{ "- \"x\\n\"\n", false },
+		{ "- 'x\\n'\n", false },
+		{ "- \"x\"\"y\"\n", false },
+		{ "- [1,]\n", false },
+		{ "- [1\n  , 2]\n", false },
+		{ "- [1,\n2]\n", false },
+		{ "- {a:1}\n", false },
+		{ "- {a: 1, a: 2}\n", false },
+		{ "- [a: 1]\n", false },
+		{ "- &x 1\n- *x\n", false },
+		{ "--- 1\n", false },
+		{ "- 1\n...\n", false },
+		{ "- 1\n---\n- 2\n", false },
+		{ "- -\n", false },
+		{ "-\n  1\n", false },
+		{ "- - 1\n- 2\n  - 3\n", false },
+		{ "a: 1\n- 2\n", false },
+		{ "- a:\n  - 1\n b: 2\n", false },
+		{ "- \tx\n", false },
+		{ "- x\r\n", false },
+		{ "- \xc3\xa9\n", false },
+		{ "- ? a\n", false },
+		{ "- |\n  x\n", false },
+		{ "", false },
+		{ "# nothing\n", false },
+		{ "x\n", false },
+		{ "- a: 1\nb: 2\n", false },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		_cleanup_yaml_ struct yaml plain = { 0 }, events = { 0 };
+		struct error error = { 0 };
+		const char *text = cases[i].text;
+		int r = yaml_parse_plain(&plain, text, strlen(text));
+		char *tree = tree_of(r, &plain);
+		if (!!tree != cases[i].simple)
+			fail_msg("'%s' is %staken: %s", text, tree ? "" : "not ", tree ? tree : "");
+		char *expected = tree_of(yaml_parse_events(&events, -1, text, strlen(text), YAML_WHOLE, &error), &events);
+		if (tree)
+			assert_string_equal(tree, expected);
+		free(expected);
+		free(tree);
+	}
+}
+
 static void unreadable_files_are_named(void **state)
 {
 	struct yaml yaml = { 0 };
@@ -152,6 +248,7 @@ int main(void)
 		cmocka_unit_test(reading_the_head_does_not_look_at_the_rest),
 		cmocka_unit_test(bad_files_get_a_located_error),
 		cmocka_unit_test(absurd_files_are_refused_early),
+		cmocka_unit_test(the_fast_reader_gives_the_tree_of_the_events_or_gives_up),
 		cmocka_unit_test(unreadable_files_are_named),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
