@@ -21,6 +21,7 @@ struct dedup {
 	uint64_t *labelled;	/* instructions that a label stands in front of */
 	uint32_t run;
 	uint32_t vector_run;	/* also changes when EXEC does */
+	bool knows;		/* anything at all in this run; else no write needs to be followed */
 	uint32_t versions[ACCESS_REGISTERS];
 	struct known known[ACCESS_REGISTERS];
 	size_t n_removed;
@@ -45,6 +46,7 @@ static void start_run(struct dedup *dedup)
 {
 	dedup->run++;
 	dedup->vector_run++;
+	dedup->knows = false;
 }
 
 /* A plain move: one register given to another, or a constant. Modifiers, SDWA and DPP make it something else. */
@@ -134,6 +136,7 @@ static void learn(struct dedup *dedup, const struct isa_inst *inst, const struct
 			continue;
 		dedup->known[destination + i] = values[i];
 		dedup->known[destination + i].run = run_of(dedup, destination);
+		dedup->knows = true;
 	}
 }
 
@@ -155,7 +158,8 @@ static void visit(struct dedup *dedup, size_t index)
 		while (n < width_of(inst) && value_of(dedup, inst, n, &values[n]))
 			n++;
 	}
-	forget_writes(dedup, info, inst);
+	if (dedup->knows)
+		forget_writes(dedup, info, inst);
 	learn(dedup, inst, values, n);
 	if (info->kind == ISA_KIND_BRANCH || info->kind == ISA_KIND_JUMP)
 		start_run(dedup);

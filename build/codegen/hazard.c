@@ -28,11 +28,6 @@ struct hazard_state {		/* at the border of a block */
 	} recent[WINDOW];
 };
 
-/*
- * Memory instructions of one kind without anything between them. With XNACK the hardware may replay all of them from the first one on,
- * so none of them may have lost what it reads, nor may a store come behind a load it could meet.
- */
-enum { CLAUSE_NONE, CLAUSE_VMEM, CLAUSE_SMEM };
 enum { CLAUSE_DEPTH = 19 };
 
 struct clause_member {
@@ -57,6 +52,7 @@ struct hazard_analysis {
 	const struct flow *flow;
 	struct facts_tables tables;
 	struct facts *facts;		/* of each instruction */
+	uint32_t oldest;		/* the longest lifetime of any, at most OLDEST */
 	struct producer_entry ring[RING];
 	uint32_t first, end;		/* the window: entries first .. end-1, modulo RING; the instruction that is looked at is `end` */
 	uint32_t now;			/* the clock, in wait states; never set back */
@@ -131,16 +127,9 @@ static void check_window(struct hazard_analysis *analysis, struct producer_entry
 
 		if (!(entry->sets->writes & touched))
 			set &= ~analysis->tables.by_write;
-		if (set)
+		if (set && still_matters(analysis, entry))
 			check_rules(analysis, set, entry, consumer, finding);
 	}
-}
-
-static unsigned clause_kind_of(const struct isa_op_info *info)
-{
-	if (info->unit == ISA_UNIT_VMEM || info->unit == ISA_UNIT_FLAT)
-		return CLAUSE_VMEM;
-	return info->unit == ISA_UNIT_SMEM ? CLAUSE_SMEM : CLAUSE_NONE;
 }
 
 /* A load to LDS stores there. */
@@ -192,11 +181,10 @@ static void join_clause(struct hazard_analysis *analysis, struct producer_entry 
 	clause->members[clause->count++ % clause->depth] = member;
 }
 
-static void check_clause(struct hazard_analysis *analysis, struct producer_entry *entry, const struct isa_op_info *info,
-			 struct hazard_finding *finding)
+static void check_clause(struct hazard_analysis *analysis, struct producer_entry *entry, struct hazard_finding *finding)
 {
 	struct clause *clause = &analysis->clause;
-	unsigned kind = clause_kind_of(info);
+	unsigned kind = entry->facts->clause;
 
 	if (kind == CLAUSE_NONE || kind != clause->kind || finding->missing) {
 		clause->count = 0;
@@ -205,11 +193,6 @@ static void check_clause(struct hazard_analysis *analysis, struct producer_entry
 	}
 	if (kind != CLAUSE_NONE)
 		join_clause(analysis, entry, finding);
-}
-
-static uint32_t wait_states_of(const struct isa_op_info *info, const struct isa_inst *inst)
-{
-	return info->kind == ISA_KIND_NOP ? (inst->literal & HAZARD_MAX_NOP) + 1 : 1;
 }
 
 static void check_unknown(const struct hazard_analysis *analysis, uint32_t index, struct hazard_finding *finding)
@@ -265,8 +248,6 @@ static void step_wait(struct hazard_analysis *analysis)
 
 static void step(struct hazard_analysis *analysis, uint32_t index)
 {
-	const struct isa_inst *inst = &analysis->flow->insts[index];
-	const struct isa_op_info *info = isa_op_info(analysis->flow->isa, inst->op);
 	struct producer_entry *entry = next_entry(analysis, index);
 	struct hazard_finding finding = { .inst = index };
 
@@ -278,11 +259,11 @@ static void step(struct hazard_analysis *analysis, uint32_t index)
 	}
 	/* Clauses only while reporting: a wait state that would not come about must not make what leaves the block look older. */
 	if (analysis->found)
-		check_clause(analysis, entry, info, &finding);
+		check_clause(analysis, entry, &finding);
 	if (finding.missing && analysis->found)
 		analysis->found(analysis->userdata, &finding);
 	/* The entry stays where it is while the window's beginning moves on. */
-	advance(analysis, finding.missing + wait_states_of(info, inst));
+	advance(analysis, finding.missing + entry->facts->states);
 	remember(analysis, entry, 0);
 }
 
@@ -295,12 +276,12 @@ static void resume_clause(struct hazard_analysis *analysis, uint32_t begin)
 	analysis->clause.count = 0;
 	analysis->clause.kind = CLAUSE_NONE;
 	while (first > 0 && begin - first < analysis->clause.depth && !(first < begin && waits_before(flow, first)) &&
-	       clause_kind_of(isa_op_info(flow->isa, flow->insts[first - 1].op)) != CLAUSE_NONE)
+	       analysis->facts[first - 1].clause != CLAUSE_NONE)
 		first--;
 	for (; first < begin; first++) {
 		struct hazard_finding already_known = { 0 };
 
-		check_clause(analysis, next_entry(analysis, first), isa_op_info(flow->isa, flow->insts[first].op), &already_known);
+		check_clause(analysis, next_entry(analysis, first), &already_known);
 	}
 }
 
@@ -329,18 +310,18 @@ static void leave_block(struct hazard_analysis *analysis, struct hazard_state *s
 }
 
 /*
- * What leaves a block happened in its last OLDEST instructions, and how many wait states are put between those depends on OLDEST more.
+ * What leaves a block happened in its last `oldest` instructions, and how many wait states are put between those depends on as many more.
  * While solving, a long block need not be read from its beginning; what is missed only makes things look younger. Returns where to begin,
  * and whether what comes from other blocks matters.
  */
-static bool find_tail(const struct flow *flow, const struct flow_block *block, uint32_t *ret_begin)
+static bool find_tail(const struct hazard_analysis *analysis, const struct flow_block *block, uint32_t *ret_begin)
 {
 	uint32_t begin = block->end, n = 0;
 
-	while (begin > block->begin && n < 2 * OLDEST)
-		n += 1 + waits_before(flow, --begin);
+	while (begin > block->begin && n < 2 * analysis->oldest)
+		n += 1 + waits_before(analysis->flow, --begin);
 	*ret_begin = begin;
-	return begin == block->begin && n <= 2 * OLDEST;
+	return begin == block->begin && n <= 2 * analysis->oldest;
 }
 
 static void transfer(void *context, const struct flow_block *block, void *state)
@@ -351,7 +332,7 @@ static void transfer(void *context, const struct flow_block *block, void *state)
 	if (block->begin == block->end)
 		return;		/* where returns meet: nothing happens there */
 	enter_block(analysis, begin, state);
-	if (!analysis->found && !find_tail(analysis->flow, block, &begin)) {
+	if (!analysis->found && !find_tail(analysis, block, &begin)) {
 		analysis->first = analysis->end;
 		analysis->unknown = 0;
 	}
@@ -431,8 +412,10 @@ int hazard_find(const struct flow *flow, void (*found)(void *userdata, const str
 		return -ENOMEM;
 
 	facts_init(&analysis->tables, flow);
-	for (uint32_t i = 0; i < flow->count; i++)
+	for (uint32_t i = 0; i < flow->count; i++) {
 		facts_get(&analysis->tables, &flow->insts[i], &flow->sets[i], &facts[i]);
+		analysis->oldest = MAX(analysis->oldest, (uint32_t)facts[i].lifetime);
+	}
 	analysis->flow = flow;
 	analysis->facts = facts;
 	analysis->clause.depth = uses_agprs(flow) ? CLAUSE_DEPTH : 5;

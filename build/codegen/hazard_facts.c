@@ -2,6 +2,7 @@
 #include "build/codegen/hazard_facts.h"
 
 #include "base/macro.h"
+#include "build/codegen/hazard.h"
 
 #include <string.h>
 
@@ -144,15 +145,9 @@ static bool reads_flag_as_data(const struct isa_inst *inst)
 
 static unsigned consumes_by_form(const struct isa_op_info *info, const struct isa_inst *inst)
 {
-	unsigned consumes = 0;
-
-	if (info->unit == ISA_UNIT_VALU) {
-		consumes |= inst->form == ISA_FORM_DPP ? 1u << DPP : 0;
-		consumes |= reads_flag_as_data(inst) ? 1u << READS_VCCZ : 0;
-	}
-	if (facts_is_load_to_lds(info, inst) || (inst->flags & ISA_GDS))
-		consumes |= 1u << READS_M0;
-	return consumes;
+	if (info->unit == ISA_UNIT_VALU)
+		return (inst->form == ISA_FORM_DPP ? 1u << DPP : 0) | (reads_flag_as_data(inst) ? 1u << READS_VCCZ : 0);
+	return facts_is_load_to_lds(info, inst) || (inst->flags & ISA_GDS) ? 1u << READS_M0 : 0;
 }
 
 /* What writing something can make of an instruction of this opcode. */
@@ -208,6 +203,13 @@ static uint64_t rules_of(const uint64_t *by_class, unsigned classes)
 	return set;
 }
 
+static uint8_t clause_of(const struct isa_op_info *info)
+{
+	if (info->unit == ISA_UNIT_VMEM || info->unit == ISA_UNIT_FLAT)
+		return CLAUSE_VMEM;
+	return info->unit == ISA_UNIT_SMEM ? CLAUSE_SMEM : CLAUSE_NONE;
+}
+
 void facts_get(const struct facts_tables *tables, const struct isa_inst *inst, const struct access_sets *sets, struct facts *ret_facts)
 {
 	const struct facts_of_op *op = &tables->ops[inst->op];
@@ -228,6 +230,8 @@ void facts_get(const struct facts_tables *tables, const struct isa_inst *inst, c
 	ret_facts->produces = rules;
 	ret_facts->consumes = op->consumes | (tables->by_form ? rules_of(tables->by_consumer, consumes_by_form(info, inst)) : 0);
 	ret_facts->lifetime = (uint8_t)lifetime;
+	ret_facts->states = (uint8_t)(info->kind == ISA_KIND_NOP ? (inst->literal & HAZARD_MAX_NOP) + 1 : 1);
+	ret_facts->clause = clause_of(info);
 }
 
 /* ---- the rules that matter ------------------------------------------------------------------------------------------- */

@@ -94,9 +94,17 @@ struct facts_tables {
 	struct facts_of_op ops[ISA_OP_COUNT];	/* of those that occur */
 };
 
+/*
+ * Memory instructions of one kind without anything between them. With XNACK the hardware may replay all of them from the first one on,
+ * so none of them may have lost what it reads, nor may a store come behind a load it could meet.
+ */
+enum { CLAUSE_NONE, CLAUSE_VMEM, CLAUSE_SMEM };
+
 struct facts {			/* what the walk asks of each instruction */
 	uint64_t produces, consumes;
 	uint8_t lifetime;	/* wait states after which no rule cares about it any more, at most 19 */
+	uint8_t states;		/* wait states that it is itself */
+	uint8_t clause;		/* CLAUSE_* */
 };
 
 struct party {			/* an instruction as one of the two that a rule is about */

@@ -95,8 +95,10 @@ static bool constant_fits_type(const struct isa_operand *operand, unsigned type,
 /* Which operands of the row the instruction has: from first to before last. */
 static int find_range(const struct isa_row *row, const struct isa_inst *inst, unsigned *ret_first, unsigned *ret_last)
 {
-	unsigned first = isa_row_first_operand(row, inst->flags), last = row->info->n_operands;
+	unsigned first = 0, last = row->info->n_operands;
 
+	if (row->format >= ISA_FORMAT_DS)
+		first = isa_row_first_operand(row, inst->flags);
 	if (row->format == ISA_FORMAT_SMEM && last > 0 && row->info->operand[last - 1].field == ISA_FIELD_SOFFSET &&
 	    inst->n_operands == last - 1)
 		last--;
