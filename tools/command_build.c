@@ -23,6 +23,14 @@ struct build {
 	pthread_mutex_t lock;		/* protects all below */
 	pthread_cond_t done_one;
 	size_t running, done, failed;
+	struct told *told;		/* newest first */
+};
+
+/* A reason that was told at length. One cause makes many files fail, which are named, but it is explained once. */
+struct told {
+	struct told *next;
+	struct engine_file *file;	/* the first that failed for it; NULL: it was told of the logic */
+	char reason[];
 };
 
 struct job {
@@ -75,7 +83,7 @@ static int save(const struct build *build, const char *arch, const char *name, c
 		return -ENOMEM;
 	}
 	int r = write_file(path, temporary, data, size);
-	return r < 0 ? error_set(error, r, "cannot write '%s': %s", path, strerror(-r)) : 0;
+	return r < 0 ? error_set(error, r, "cannot write it into '%s/%s': %s", build->out, arch, strerror(-r)) : 0;
 }
 
 static int make_folder(const char *path)
@@ -113,6 +121,45 @@ static void show_progress(const struct build *build, const struct engine_file *f
 		fprintf(stderr, "\r\033[K[%zu/%zu] %s", build->done, build->n_files, engine_file_name(file));
 }
 
+static void remember(struct build *build, struct engine_file *file, const char *reason)
+{
+	struct told *told = malloc(sizeof(*told) + strlen(reason) + 1);
+
+	if (!told)
+		return;			/* then it is explained again */
+	*told = (struct told){ .next = build->told, .file = file };
+	strcpy(told->reason, reason);
+	build->told = told;
+}
+
+static void forget_all(struct build *build)
+{
+	while (build->told) {
+		struct told *told = build->told;
+		build->told = told->next;
+		free(told);
+	}
+}
+
+static void complain_failure(struct build *build, struct engine_file *file, const char *reason)
+{
+	const struct told *told = build->told;
+
+	while (told && strcmp(told->reason, reason) != 0)
+		told = told->next;
+	if (build->progress)
+		fputs("\r\033[K", stderr);
+	if (!told) {
+		complain("%s/%s: %s", engine_file_arch(file), engine_file_name(file), reason);
+		remember(build, file, reason);
+	} else if (told->file) {
+		complain("%s/%s: for the same reason as %s/%s", engine_file_arch(file), engine_file_name(file), engine_file_arch(told->file),
+			 engine_file_name(told->file));
+	} else {
+		complain("%s/%s: for a reason told above", engine_file_arch(file), engine_file_name(file));
+	}
+}
+
 static void job_done(void *userdata, int status, struct artifact *artifact, const struct error *error)
 {
 	struct job *job = userdata;
@@ -128,9 +175,7 @@ static void job_done(void *userdata, int status, struct artifact *artifact, cons
 	build->done++;
 	if (status < 0) {
 		build->failed++;
-		if (build->progress)
-			fputs("\r\033[K", stderr);
-		complain("%s/%s: %s", engine_file_arch(job->file), engine_file_name(job->file), error_text(error, status));
+		complain_failure(build, job->file, error_text(error, status));
 	}
 	show_progress(build, job->file);
 	pthread_cond_signal(&build->done_one);
@@ -239,6 +284,8 @@ int command_build(int argc, char **argv)
 	r = open_engine(&options, argv[optind], &build.engine, &faults);
 	if (r < 0)
 		return EXIT_FAILURE;
+	for (size_t i = 0; i < faults; i++)
+		remember(&build, NULL, engine_fault(build.engine, i));
 	r = choose_files(&options, &build);
 	if (r == 0)
 		r = make_folders(&build);
@@ -248,10 +295,11 @@ int command_build(int argc, char **argv)
 	if (r == 0 && !build.failed && options.engine.metadata_only)
 		r = write_lists(&build);
 	engine_unref(build.engine);
+	forget_all(&build);
 	free(build.files);
 	if (build.failed)
 		complain("%zu of %zu files could not be built", build.failed, build.n_files);
 	if (r == 0 && faults)
-		complain("%zu parts of the logic were left out", faults);
+		complain("%zu part%s of the logic %s left out", faults, faults == 1 ? "" : "s", faults == 1 ? "was" : "were");
 	return r < 0 || build.failed || faults ? EXIT_FAILURE : EXIT_SUCCESS;
 }

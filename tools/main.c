@@ -2,6 +2,8 @@
 #include "tools/command.h"
 #include "tools/emulator/run.h"
 
+#include <signal.h>
+
 static const char help[] =
 	"tensilefs mount [-f] [-o OPTIONS] LOGIC MOUNTPOINT  show the kernel library of a logic folder as files, made when they are read\n"
 	"tensilefs build LOGIC OUT                           write the same files without a mount\n"
@@ -67,6 +69,7 @@ int main(int argc, char **argv)
 	const char *slash = strrchr(argv[0], '/');
 	const char *name = slash ? slash + 1 : argv[0];
 
+	signal(SIGXFSZ, SIG_IGN);			/* a limit of file sizes is an error like a full disk */
 	if (strncmp(name, "mount.", 6) == 0)		/* mount.fuse.tensilefs, mount.tensilefs */
 		return command_mount_helper(argc, argv);
 	if (argc < 2) {

@@ -127,6 +127,24 @@ static void test_a_build_without_linker_writes_metadata_and_fails(void **state)
 	assert_int_equal(run(state, "build --no-cache --linker /no/ld.lld --metadata-only '%s' '%s'", logic, out), 0);
 }
 
+/* Every file is named, what is wrong is explained once. */
+static void test_one_cause_is_explained_once(void **state)
+{
+	const char *logic = copy_logic(state, "logic", 2), *err = in_scratch(state, "err");
+
+	assert_int_equal(run(state, "build --no-cache --linker /no/ld.lld '%s' '%s'", logic, in_scratch(state, "built")), 1);
+	assert_int_equal(shell("test $(grep -c 'cannot be found or run' '%s') = 1", err), 0);
+	assert_int_equal(shell("test $(grep -cE 'gfx942/.*: for the same reason as gfx942/' '%s') = 2", err), 0);
+	assert_int_equal(shell("env --default-signal=XFSZ sh -c 'ulimit -f 1; \"$0\" build --no-cache --metadata-only \"$1\" \"$2\"' '%s' '%s' '%s' "
+			       "2>'%s'", tensilefs(), logic, in_scratch(state, "limited"), err), 1);
+	assert_int_equal(shell("test $(grep -c 'cannot write it into .*File too large' '%s') = 1", err), 0);
+	assert_int_equal(shell("test -z \"$(ls -A '%s'/gfx942)\"", in_scratch(state, "limited")), 0);	/* and no half of a file is left */
+	assert_int_equal(shell("rm -rf '%s/built/gfx942' && touch '%s/built/gfx942'", (char *)*state, (char *)*state), 0);
+	assert_int_equal(run(state, "build --no-cache --metadata-only '%s' '%s'", logic, in_scratch(state, "built")), 1);
+	assert_int_equal(shell("test $(grep -c 'cannot write it into .*Not a directory' '%s') = 1", err), 0);
+	assert_int_equal(shell("test $(grep -cE 'gfx942/.*: for the same reason as gfx942/' '%s') = 2", err), 0);
+}
+
 static void test_a_build_is_silent_off_a_terminal_and_leaves_nothing_else(void **state)
 {
 	const char *logic = copy_logic(state, "logic", 2), *out = in_scratch(state, "built");
@@ -161,6 +179,8 @@ static void test_two_files_that_claim_one_artifact_are_named(void **state)
 	assert_int_equal(run(state, "build --no-cache --linker '%s' '%s' '%s'", real_linker(), logic, in_scratch(state, "built")), 1);
 	must_say(state, "err", "other.yaml");
 	must_say(state, "err", "both claim");
+	assert_int_equal(shell("test $(grep -c 'both claim' '%s') = 1", in_scratch(state, "err")), 0);
+	must_say(state, "err", "_gfx942.co: for a reason told above");
 }
 
 static void test_looking_shows_parameters_hashes_and_assembly(void **state)
@@ -283,6 +303,7 @@ int main(void)
 		TEST(test_bad_input_is_told_once),
 		TEST(test_without_home_the_cache_is_that_of_the_user),
 		TEST(test_a_build_without_linker_writes_metadata_and_fails),
+		TEST(test_one_cause_is_explained_once),
 		TEST(test_a_build_is_silent_off_a_terminal_and_leaves_nothing_else),
 		TEST(test_a_faulty_file_makes_the_build_fail_and_the_rest_is_built),
 		TEST(test_two_files_that_claim_one_artifact_are_named),
