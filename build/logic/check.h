@@ -5,7 +5,7 @@
 #include "build/logic/library.h"
 
 struct checking {			/* one file */
-	const struct logic_document *document;
+	struct logic_document *document;
 	logic_finding_callback callback;
 	void *userdata;
 	int status;			/* what the callback returned, when it wants to stop; or -ENOMEM */

@@ -56,7 +56,7 @@ int logic_document_read(struct arena *arena, const struct logic_file *file, stru
 }
 
 /* A solution repeats the problem type of its file. */
-static int check_problem(struct arena *arena, const struct logic_document *document, const struct yaml_node *node, bool custom,
+static int check_problem(struct arena *arena, struct logic_document *document, const struct yaml_node *node, bool custom,
 			 struct error *error)
 {
 	const struct yaml_node *map = yaml_get(node, "ProblemType");
@@ -64,6 +64,8 @@ static int check_problem(struct arena *arena, const struct logic_document *docum
 
 	if (!map)
 		return bad_entry(document, node, "a solution without ProblemType", error);
+	if (document->agreed && yaml_equal(map, document->agreed))
+		return 0;
 	int r = logic_problem_read(arena, &document->yaml, map, true, &problem, error);
 	if (r < 0)
 		return r;
@@ -73,10 +75,12 @@ static int check_problem(struct arena *arena, const struct logic_document *docum
 	if (key && !custom)
 		return error_set(error, -EINVAL, "'%s': line %u: the ProblemType of this solution has another %s than that of the file",
 				 document->yaml.path, map->line, key);
+	if (!custom)
+		document->agreed = map;
 	return 0;
 }
 
-int logic_document_solution(struct arena *arena, const struct logic_document *document, const struct yaml_node *node,
+int logic_document_solution(struct arena *arena, struct logic_document *document, const struct yaml_node *node,
 			    struct solution *solution, bool *ret_broken, struct error *error)
 {
 	struct error reason = { 0 }, ignored;

@@ -44,6 +44,7 @@ struct logic_document {
 	int cu_count;
 	struct logic_problem problem;	/* normalised */
 	const struct yaml_node *solutions;
+	const struct yaml_node *agreed;	/* the last ProblemType of a solution that was that of the file, or NULL */
 	enum library_kind kind;
 	const char *custom_kernels;	/* folder with sources of hand-written kernels, or NULL */
 };
@@ -56,7 +57,7 @@ void logic_document_release(struct logic_document *document);
  * Reads and derives one solution of a document. 0, or -EINVAL when it has to be left out for the reason in `error`. *ret_broken
  * is set when it cannot even be named. -ENOMEM and other codes are real failures.
  */
-int logic_document_solution(struct arena *arena, const struct logic_document *document, const struct yaml_node *node,
+int logic_document_solution(struct arena *arena, struct logic_document *document, const struct yaml_node *node,
 			    struct solution *solution, bool *ret_broken, struct error *error);
 
 /* What LOGIC_NAMES_TENSILE knows about all files of an arch; see logic.h. */

@@ -56,7 +56,7 @@ static int ask_filter(struct loading *loading, const struct gemm_params *params,
 	return expressible < 0 ? expressible : loading->options->filter(loading->options->userdata, params, reason);
 }
 
-static int add_solution(struct loading *loading, const struct logic_document *document, const struct logic_problem *problem,
+static int add_solution(struct loading *loading, struct logic_document *document, const struct logic_problem *problem,
 			const struct yaml_node *node)
 {
 	struct logic_library *library = loading->library;

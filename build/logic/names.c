@@ -10,7 +10,6 @@
 #include "build/logic/parameters.h"
 
 #include <ctype.h>
-#include <inttypes.h>
 #include <math.h>
 
 static void print_capitals(const char *name, struct buffer *text)
@@ -22,7 +21,15 @@ static void print_capitals(const char *name, struct buffer *text)
 
 static void print_integer(int64_t value, struct buffer *text)
 {
-	buffer_printf(text, "%s%" PRIu64, value < 0 ? "n" : "", value < 0 ? -(uint64_t)value : (uint64_t)value);
+	uint64_t rest = value < 0 ? -(uint64_t)value : (uint64_t)value;
+	char digits[24], *first = digits + sizeof(digits);
+
+	do
+		*--first = (char)('0' + rest % 10);
+	while ((rest /= 10));
+	if (value < 0)
+		*--first = 'n';
+	buffer_append(text, first, (size_t)(digits + sizeof(digits) - first));
 }
 
 /* 0.4 is "0p40", 1.0 is "1". */

@@ -91,7 +91,7 @@ static void note_values(struct summary *summary, const struct solution *solution
 	summary->n_named++;
 }
 
-static int summarize(const struct logic_document *document, struct summary *summary, struct error *error)
+static int summarize(struct logic_document *document, struct summary *summary, struct error *error)
 {
 	_cleanup_free_ int *indices = calloc(document->solutions->n + 1, sizeof(*indices));
 	struct error ignored;

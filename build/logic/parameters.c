@@ -157,6 +157,11 @@ static void set_defaults(struct solution *solution)
 	solution->user_gsu = solution->custom_wgm = solution->custom_stagger_u = solution->universal_args = LOGIC_BOOL(1);
 }
 
+static const void *find_key(const char *text)
+{
+	return parameter_find(text);
+}
+
 /* Overlays what a map says. What is wrong with one key must not hide the others: the first complaint is kept, the rest is read. */
 static int read_keys(struct arena *arena, const struct yaml *yaml, const struct yaml_node *map, struct solution *solution,
 		     struct error *error)
@@ -164,7 +169,7 @@ static int read_keys(struct arena *arena, const struct yaml *yaml, const struct 
 	int failure = 0;
 
 	for (const struct yaml_node *node = map->first; node; node = node->next) {
-		const struct parameter_key *key = parameter_find(node->key->text);
+		const struct parameter_key *key = yaml_meaning(node->key, YAML_SOLUTION_KEYS, find_key);
 		struct error *first = failure ? NULL : error;
 		int r = 0;
 		if (!key)

@@ -257,6 +257,11 @@ static int compare_field(const void *key, const void *field)
 	return strcmp(key, ((const struct field *)field)->key);
 }
 
+static const void *find_field(const char *text)
+{
+	return bsearch(text, fields, ARRAY_SIZE(fields), sizeof(fields[0]), compare_field);
+}
+
 /* The types a bias may have when the file does not say: of the input, the result and the computation (getBiasDataTypeListDefault). */
 static unsigned default_bias_types(const struct logic_problem *problem, int *types)
 {
@@ -355,7 +360,7 @@ int logic_problem_read(struct arena *arena, const struct yaml *yaml, const struc
 				 yaml_describe(map));
 	set_defaults(&reading);
 	for (const struct yaml_node *node = map->first; node; node = node->next) {
-		const struct field *field = bsearch(node->key->text, fields, ARRAY_SIZE(fields), sizeof(fields[0]), compare_field);
+		const struct field *field = yaml_meaning(node->key, YAML_PROBLEM_KEYS, find_field);
 		if (!field)
 			return error_set(error, -EINVAL, "'%s': line %u: unknown key '%s' of a problem type, value '%s'", yaml->path,
 					 node->line, node->key->text, yaml_describe(node));

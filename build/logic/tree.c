@@ -25,26 +25,33 @@ static uint32_t hash_text(const char *text, size_t length)
 	return hash;
 }
 
-static const struct yaml_key *intern(struct yaml *yaml, const char *text, size_t length)
+static struct yaml_key *intern(struct yaml *yaml, const char *text, size_t length)
 {
 	uint32_t hash = hash_text(text, length);
 	struct yaml_key **bucket = &yaml->buckets[hash % YAML_KEY_BUCKETS];
 
 	for (struct yaml_key *key = *bucket; key; key = key->next)
-		if (key->hash == hash && strncmp(key->text, text, length) == 0 && !key->text[length])
+		if (key->hash == hash && key->n == length && memcmp(key->text, text, length) == 0)
 			return key;
 	struct yaml_key *key = arena_new(&yaml->arena, struct yaml_key, 1);
 	const char *copy = arena_strndup(&yaml->arena, text, length);
 	if (!key || !copy)
 		return NULL;
-	*key = (struct yaml_key){ .text = copy, .hash = hash, .next = *bucket };
+	*key = (struct yaml_key){ .text = copy, .n = (uint32_t)length, .hash = hash, .next = *bucket };
 	*bucket = key;
 	return key;
 }
 
 const struct yaml_key *tree_set_key(struct tree_builder *builder, const char *text, size_t length)
 {
-	return builder->key[builder->depth - 1] = intern(builder->yaml, text, length);
+	struct yaml_key *last = builder->last_key, *key = last ? last->follower : NULL;
+
+	if (!key || key->n != length || memcmp(key->text, text, length) != 0)
+		key = intern(builder->yaml, text, length);
+	if (last)
+		last->follower = key;
+	builder->last_key = key;
+	return builder->key[builder->depth - 1] = key;
 }
 
 struct yaml_node *tree_add(struct tree_builder *builder, enum yaml_kind kind, uint32_t line)
@@ -158,7 +165,7 @@ const struct yaml_node *yaml_get(const struct yaml_node *map, const char *key)
 	if (!map || map->kind != YAML_MAP)
 		return NULL;
 	for (const struct yaml_node *child = map->first; child; child = child->next)
-		if (strcmp(child->key->text, key) == 0)
+		if (*child->key->text == *key && strcmp(child->key->text, key) == 0)
 			return child;
 	return NULL;
 }
@@ -173,15 +180,37 @@ const struct yaml_node *yaml_at(const struct yaml_node *list, size_t index)
 	return child;
 }
 
-static bool is_word(const struct yaml_node *node, const char *word)
+bool yaml_equal(const struct yaml_node *a, const struct yaml_node *b)
 {
-	return strcasecmp(node->text, word) == 0;
+	if (a->kind != b->kind || a->n != b->n || a->key != b->key || a->plain != b->plain)
+		return false;
+	if (a->kind == YAML_SCALAR)
+		return memcmp(a->text, b->text, a->n) == 0;
+	for (a = a->first, b = b->first; a && b; a = a->next, b = b->next)
+		if (!yaml_equal(a, b))
+			return false;
+	return a == b;
 }
 
-static bool is_integer(const char *text)
+static bool is_word(const struct yaml_node *node, const char *word)
 {
-	text += strspn(text, "+-");
-	return *text && strspn(text, "0123456789") == strlen(text);
+	return tolower((unsigned char)*node->text) == *word && strcasecmp(node->text, word) == 0;
+}
+
+/* Digits with one sign at most, so few that they cannot overflow. */
+static bool read_integer(const char *text, int64_t *ret_integer)
+{
+	bool negative = *text == '-';
+	uint64_t integer = 0;
+	unsigned n = 0;
+
+	text += *text == '-' || *text == '+';
+	for (; text[n] >= '0' && text[n] <= '9' && n < 19; n++)
+		integer = integer * 10 + (uint64_t)(text[n] - '0');
+	if (!n || n == 19 || text[n])
+		return false;
+	*ret_integer = negative ? -(int64_t)integer : (int64_t)integer;
+	return true;
 }
 
 struct yaml_value yaml_scalar(const struct yaml_node *node)
@@ -191,12 +220,9 @@ struct yaml_value yaml_scalar(const struct yaml_node *node)
 
 	if (node->kind != YAML_SCALAR)
 		return value;
-	if (is_integer(node->text)) {
-		errno = 0;
-		int64_t integer = strtoll(node->text, &end, 10);
-		if (!errno && !*end)
-			return (struct yaml_value){ .type = YAML_INT, .integer = integer };
-	}
+	if (read_integer(node->text, &value.integer))
+		return (struct yaml_value){ .type = YAML_INT, .integer = value.integer };
+	value.string = node->text;
 	if (is_word(node, "true") || is_word(node, "yes"))
 		return (struct yaml_value){ .type = YAML_BOOL, .integer = 1 };
 	if (is_word(node, "false") || is_word(node, "no"))

@@ -24,10 +24,16 @@
 
 enum yaml_kind { YAML_SCALAR, YAML_LIST, YAML_MAP };
 
+enum yaml_vocabulary { YAML_SOLUTION_KEYS, YAML_PROBLEM_KEYS, N_YAML_VOCABULARIES };
+
 struct yaml_key {			/* interned: equal keys of one file are the same pointer */
 	const char *text;
+	uint32_t n;			/* bytes of it */
 	uint32_t hash;
 	uint32_t seen;			/* number of the last map that had it; duplicates */
+	bool known[N_YAML_VOCABULARIES];
+	const void *meaning[N_YAML_VOCABULARIES];	/* see yaml_meaning() */
+	struct yaml_key *follower;	/* the key that came next the last time: maps of one kind have their keys in one order */
 	struct yaml_key *next;		/* in its hash bucket */
 };
 
@@ -69,6 +75,21 @@ int yaml_parse(struct yaml *yaml, const char *path, const char *text, size_t siz
 
 /* The child of a map, or NULL. */
 const struct yaml_node *yaml_get(const struct yaml_node *map, const char *key);
+
+/* What a key is in a vocabulary: what `find` gives for its text, which is asked once for each file. */
+static inline const void *yaml_meaning(const struct yaml_key *key, enum yaml_vocabulary vocabulary, const void *(*find)(const char *text))
+{
+	struct yaml_key *noted = (struct yaml_key *)key;	/* one thread reads a file */
+
+	if (!noted->known[vocabulary]) {
+		noted->meaning[vocabulary] = find(key->text);
+		noted->known[vocabulary] = true;
+	}
+	return noted->meaning[vocabulary];
+}
+
+/* Whether two nodes say the same in the same words. Keys are compared as of one file. */
+bool yaml_equal(const struct yaml_node *a, const struct yaml_node *b);
 
 /* Child number `index` of a list, or NULL. */
 const struct yaml_node *yaml_at(const struct yaml_node *list, size_t index);

@@ -14,6 +14,7 @@ struct tree_builder {
 	struct yaml_node *open[TREE_DEEPEST];	/* lists and maps without their end */
 	struct yaml_node **tail[TREE_DEEPEST];	/* where the next child of open[i] goes */
 	const struct yaml_key *key[TREE_DEEPEST];	/* of open[i], a map, whose value comes next */
+	struct yaml_key *last_key;
 };
 
 /* Adds a node to the innermost open list or map, or makes it the root. NULL: no memory. */
