@@ -19,6 +19,7 @@
 #define FIRST_MAP_SIZE ((size_t)16 << 20)
 #define LARGEST_GROWTH ((size_t)1 << 30)	/* the map doubles until here, then grows by this much */
 #define MAX_READERS 1024
+#define LOCK_FILE_BYTES ((MAX_READERS + 2) * 64)	/* a slot is a cache line; so is each half of the head */
 #define N_TABLES 3
 
 struct store {
@@ -119,6 +120,22 @@ static int open_tables(MDB_env *env, bool read_only, struct store_tables *ret_ta
 }
 
 /*
+ * LMDB maps its lock file, makes it as long as MAX_READERS asks for, and writes to it in memory: on a full disk that is a SIGBUS. So the
+ * blocks are had before. The size is left to LMDB, which takes the number of reader slots from it. Not while this process has the
+ * database open: closing the file here would drop LMDB's locks.
+ */
+static int reserve_lock_file(const struct directory *directory)
+{
+	_cleanup_close_ int fd = openat(directory->fd, "lock.mdb", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	if (fd < 0)
+		return errno;
+	if (fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, LOCK_FILE_BYTES) < 0 && errno != EOPNOTSUPP && errno != ENOSYS)
+		return errno;
+	return 0;
+}
+
+/*
  * NOTLS: a thread may come and go, its reader slot is that of its transaction. NOMETASYNC: one fsync a commit instead of two; a power
  * failure may lose the last commit but not the database. Never WRITEMAP: a full disk would be a SIGBUS.
  */
@@ -137,6 +154,8 @@ static int open_env(const struct directory *directory, bool read_only, MDB_env *
 		rc = mdb_env_set_maxdbs(env, N_TABLES);
 	if (!rc)
 		rc = mdb_env_set_maxreaders(env, MAX_READERS);
+	if (!rc && !read_only)
+		rc = reserve_lock_file(directory);
 	if (!rc)
 		rc = mdb_env_open(env, path, MDB_NOTLS | MDB_NOMETASYNC | (read_only ? MDB_RDONLY : 0), 0600);
 	if (!rc)

@@ -75,6 +75,40 @@ static int fill_small_disk(void *userdata)
 	return 0;
 }
 
+/* Disks of a few pages: too small even for the files of an empty cache, or just not. */
+static int open_on_tiny_disks(void *userdata)
+{
+	struct cachedb_options options = { .directory = userdata };
+
+	if (unshare(CLONE_NEWNS) < 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+		return NOT_ALLOWED;
+	for (unsigned pages = 1; pages <= 26; pages++) {
+		char size[64];
+		struct error error = { 0 };
+		struct cachedb *db;
+		snprintf(size, sizeof(size), "size=%uk,mode=0700", 4 * pages);
+		if (mount("tmpfs", userdata, "tmpfs", 0, size) < 0)
+			return NOT_ALLOWED;
+		int r = cachedb_open(&options, &db, &error);
+		if (r == 0)
+			cachedb_close(db);
+		else if (r != -ENOSPC || !error.text[0] || pages == 26)
+			return 1;
+		if (umount2(userdata, MNT_DETACH) < 0)
+			return 2;
+	}
+	return 0;
+}
+
+static void test_a_disk_too_small_for_an_empty_cache_is_enospc(void **state)
+{
+	int status = in_child(open_on_tiny_disks, *state);
+
+	if (status == NOT_ALLOWED)
+		skip();			/* needs the right to mount */
+	assert_int_equal(status, 0);
+}
+
 static void test_put_on_a_full_disk_is_enospc(void **state)
 {
 	int status = in_child(fill_small_disk, *state);
@@ -140,6 +174,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_put_beyond_the_file_size_limit_is_enospc),
+		TEST(test_a_disk_too_small_for_an_empty_cache_is_enospc),
 		TEST(test_put_on_a_full_disk_is_enospc),
 		TEST(test_cache_with_a_limit_lives_on_a_disk_that_is_hardly_larger),
 		TEST(test_map_that_cannot_grow_is_enomem_and_loses_nothing),
