@@ -27,6 +27,9 @@ int command_caps(int argc, char **argv);
 
 PRINTF_LIKE(1, 2) void complain(const char *format, ...);
 
+/* The exit status at the end of a command: `status`, unless what it printed could not be written, which is complained about. */
+int end_output(int status);
+
 /* Options; a command takes those in its mask, before, between and after its other arguments. */
 enum {
 	OPTION_ARCH = 1 << 0,		/* --arch A */

@@ -64,6 +64,19 @@ static int run(int argc, char **argv)
 	return EXIT_USAGE;
 }
 
+static int run_or_help(int argc, char **argv)
+{
+	bool help_wanted = strcmp(argv[0], "help") == 0 || strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0;
+
+	if (help_wanted && argc > 1)
+		return run(2, (char *[]){ argv[1], (char *)"--help", NULL });
+	if (help_wanted) {
+		fputs(help, stdout);
+		return EXIT_SUCCESS;
+	}
+	return run(argc, argv);
+}
+
 int main(int argc, char **argv)
 {
 	const char *slash = strrchr(argv[0], '/');
@@ -76,12 +89,5 @@ int main(int argc, char **argv)
 		fputs(help, stderr);
 		return EXIT_USAGE;
 	}
-	bool help_wanted = strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0;
-	if (help_wanted && argc > 2)
-		return run(2, (char *[]){ argv[2], (char *)"--help", NULL });
-	if (help_wanted) {
-		fputs(help, stdout);
-		return EXIT_SUCCESS;
-	}
-	return run(argc - 1, argv + 1);
+	return end_output(run_or_help(argc - 1, argv + 1));
 }

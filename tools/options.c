@@ -17,6 +17,15 @@ void complain(const char *format, ...)
 	funlockfile(stderr);
 }
 
+int end_output(int status)
+{
+	errno = 0;
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return status;
+	complain("cannot write the output: %s", strerror(errno ? errno : EIO));
+	return EXIT_FAILURE;
+}
+
 void options_release(struct options *options)
 {
 	buffer_release(&options->mount);
@@ -190,8 +199,7 @@ static _Noreturn void print_help(unsigned accepted, const char *usage)
 			printf("%*s%.*s\n", HELP_COLUMN - used, "", length, line);
 		}
 	}
-	fflush(stdout);
-	exit(ferror(stdout) ? EXIT_FAILURE : EXIT_SUCCESS);
+	exit(end_output(EXIT_SUCCESS));
 }
 
 /* What getopt_long() did not take; `letter` is its answer. */

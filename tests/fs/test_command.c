@@ -209,6 +209,16 @@ static void test_looking_shows_parameters_hashes_and_assembly(void **state)
 	must_say(state, "out", "v_mfma_f32_16x16x16_f16");
 }
 
+static void test_output_that_cannot_be_written_is_an_error(void **state)
+{
+	static const char *const commands[] = { "ls", "show", "coverage", "coverage --json", "ls --help" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
+		assert_int_equal(shell("'%s' %s '%s' >/dev/full 2>'%s'", tensilefs(), commands[i], sample_logic(), in_scratch(state, "err")), 1);
+		must_complain_once(state, "cannot write the output: No space left on device");
+	}
+}
+
 static void test_peer_names_depend_on_the_whole_library(void **state)
 {
 	const char *some = copy_logic(state, "some", 2), *all = copy_logic(state, "all", 0);
@@ -308,6 +318,7 @@ int main(void)
 		TEST(test_a_faulty_file_makes_the_build_fail_and_the_rest_is_built),
 		TEST(test_two_files_that_claim_one_artifact_are_named),
 		TEST(test_looking_shows_parameters_hashes_and_assembly),
+		TEST(test_output_that_cannot_be_written_is_an_error),
 		TEST(test_peer_names_depend_on_the_whole_library),
 		TEST(test_metadata_alone_is_the_peers),
 		TEST(test_hand_written_kernels_are_found_beside_the_logic),

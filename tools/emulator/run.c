@@ -373,7 +373,7 @@ static int take_option(struct job *job, int option, const char *value)
 		return 0;
 	case 'h':
 		fputs(help, stdout);
-		exit(0);
+		exit(fflush(stdout) == 0 ? 0 : STATUS_FAILED);
 	case 'u':
 		job->launch.flags |= EMU_ALLOW_UNDEFINED;
 		return 0;
