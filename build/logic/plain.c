@@ -261,11 +261,11 @@ static bool read_line(struct plain *plain)
 	return plain->awaiting || read_value(plain);
 }
 
-static bool is_comment(const char *at)
+static bool skip_comment(struct plain *plain)
 {
-	while (*at >= ' ' && *at <= '~')
-		at++;
-	return *at == '\n' || *at == 0;
+	while (*plain->at >= ' ' && *plain->at <= '~')
+		plain->at++;
+	return *plain->at == '\n' || plain->at == plain->end || give_up(plain);
 }
 
 static bool read_lines(struct plain *plain)
@@ -277,10 +277,8 @@ static bool read_lines(struct plain *plain)
 		if (plain->at - plain->line_begin > 1024 || strncmp(plain->at, "---", 3) == 0 || strncmp(plain->at, "...", 3) == 0)
 			return give_up(plain);
 		if (*plain->at == '#') {
-			if (!is_comment(plain->at))
-				return give_up(plain);
-			while (*plain->at != '\n' && plain->at < plain->end)
-				plain->at++;
+			if (!skip_comment(plain))
+				return false;
 		} else if (*plain->at != '\n' && plain->at < plain->end && !read_line(plain)) {
 			return false;
 		}

@@ -102,6 +102,8 @@ static void test_bad_input_is_told_once(void **state)
 	assert_int_equal(run(state, "build --no-cache '%s' '%s/x' --arch gfx90a", sample_logic(), (char *)*state), 1);
 	must_complain_once(state, "no architecture 'gfx90a'");
 	write_text(in_scratch(state, "in-the-way"), "");
+	assert_int_equal(run(state, "run '%s/in-the-way'", (char *)*state), 1);
+	must_complain_once(state, "in-the-way': neither an offload bundle nor an ELF file");
 	assert_int_equal(run(state, "build --no-cache '%s' '%s/in-the-way'", sample_logic(), (char *)*state), 1);
 	must_complain_once(state, "in-the-way");
 }
@@ -232,16 +234,34 @@ static void test_peer_names_depend_on_the_whole_library(void **state)
 	}
 }
 
+/* Digests of what the peer writes, made with all solutions kept. */
+static void must_match_peer(void **state, const char *logic, const char *arch, const char *sums, const char *wanted)
+{
+	const char *out = in_scratch(state, "built");
+
+	assert_int_equal(run(state, "build --no-cache --metadata-only --keep-all --names tensile '%s' '%s'", logic, out), 0);
+	assert_int_equal(shell("cd '%s/%s' && grep '%s' '%s/../../tests/assets/logic/%s' >../sums && sha256sum -c --quiet ../sums", out, arch,
+			       wanted, sample_logic(), sums), 0);
+}
+
 static void test_metadata_alone_is_the_peers(void **state)
 {
-	const char *out = in_scratch(state, "built"), *assets = in_scratch(state, "assets");
+	must_match_peer(state, sample_logic(), "gfx942", "sample-peer.sha256", "dat$");
+	must_match_peer(state, sample_logic(), "gfx942", "sample-lists.sha256", "txt$");
+	assert_int_equal(shell("cd '%s' && test $(ls -A gfx942 | wc -l) = $(($(ls gfx942/*.dat | wc -l) + 2))", in_scratch(state, "built")), 0);
+}
 
-	assert_int_equal(shell("cp -r '%s/../../tests/assets/logic' '%s'", sample_logic(), assets), 0);
-	assert_int_equal(run(state, "build --no-cache --metadata-only --keep-all --names tensile '%s' '%s'", sample_logic(), out), 0);
-	/* of kernels.txt the digests of a sorted copy are among the others */
-	assert_int_equal(shell("cd '%s/gfx942' && grep -v -e '^#' -e kernels.txt '%s/sample-peer.sha256' | sha256sum -c --quiet", out, assets), 0);
-	assert_int_equal(shell("cd '%s/gfx942' && sha256sum -c --quiet '%s/sample-lists.sha256'", out, assets), 0);
-	assert_int_equal(shell("test $(ls -A '%s/gfx942' | wc -l) = $(($(grep -c 'dat$' '%s/sample-peer.sha256') + 2))", out, assets), 0);
+static void test_metadata_of_architectures_without_kernels_is_the_peers(void **state)
+{
+	const char *logic = in_scratch(state, "archs");
+
+	assert_int_equal(shell("cp -r '%s/../../tests/assets/logic/archs' '%s'", sample_logic(), logic), 0);
+	must_match_peer(state, logic, ".", "archs-peer.sha256", "/");
+	assert_int_equal(shell("cd '%s' && test $(ls | wc -l) = 10 && test $(ls -d */* | wc -l) = $(wc -l <../sums)", in_scratch(state, "built")), 0);
+	assert_int_equal(run(state, "check '%s'", logic), 0);
+	/* where kernels are wanted there are none, and that is said */
+	assert_int_equal(run(state, "build --no-cache --linker /no/ld.lld --metadata-only '%s' '%s-kept'", logic, in_scratch(state, "built")), 1);
+	must_say(state, "err", "architecture 'gfx90a' cannot be generated yet");
 }
 
 static void test_hand_written_kernels_are_found_beside_the_logic(void **state)
@@ -321,6 +341,7 @@ int main(void)
 		TEST(test_output_that_cannot_be_written_is_an_error),
 		TEST(test_peer_names_depend_on_the_whole_library),
 		TEST(test_metadata_alone_is_the_peers),
+		TEST(test_metadata_of_architectures_without_kernels_is_the_peers),
 		TEST(test_hand_written_kernels_are_found_beside_the_logic),
 		TEST(test_checking_logic_tells_file_line_and_solution),
 		TEST(test_the_cache_can_be_looked_after),

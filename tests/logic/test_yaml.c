@@ -229,6 +229,17 @@ static void the_fast_reader_gives_the_tree_of_the_events_or_gives_up(void **stat
 	}
 }
 
+static void a_nul_is_not_simple(void **state)
+{
+	static const char *const texts[] = { "- 1\n# a\0b\n", "- 1\0\n\n\n\n", "- 'a\0b'\n", "a:\0\n 1\n\n" };
+	static const size_t sizes[] = { 10, 8, 8, 8 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		_cleanup_yaml_ struct yaml yaml = { 0 };
+		assert_int_equal(yaml_parse_plain(&yaml, texts[i], sizes[i]), -EOPNOTSUPP);
+	}
+}
+
 static void unreadable_files_are_named(void **state)
 {
 	struct yaml yaml = { 0 };
@@ -249,6 +260,7 @@ int main(void)
 		cmocka_unit_test(bad_files_get_a_located_error),
 		cmocka_unit_test(absurd_files_are_refused_early),
 		cmocka_unit_test(the_fast_reader_gives_the_tree_of_the_events_or_gives_up),
+		cmocka_unit_test(a_nul_is_not_simple),
 		cmocka_unit_test(unreadable_files_are_named),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
