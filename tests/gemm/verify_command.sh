@@ -53,6 +53,15 @@ PY
 expect 1 "$tensilefs" verify "$logic" "$copy" --quick --kernels 1 --no-cache
 grep -q '^FAILED .*D\[0, 0, 0\]' "$work/log" || fail "the message does not say what is wrong"
 
+# A code object and a bundle that end too early.
+expect 0 "$tensilefs" build "$logic" "$work/bundled" --no-cache
+for whole in "$work/out/gfx942/$name" "$work/bundled/gfx942/$name"; do
+	head -c 3000 "$whole" >"$work/$name"
+	expect 1 "$tensilefs" verify "$logic" "$work/$name" --quick --no-cache
+	grep -q '^0 of 0 kernels proven in 0 launches, 0 instructions' "$work/log" || fail "a damaged file counts as kernels"
+	grep -q "^tensilefs: '$work/$name': " "$work/log" || fail "the damaged file is not named"
+done
+
 expect 1 "$tensilefs" verify "$logic" nothing.co --no-cache
 expect 1 "$tensilefs" verify "$work/none" --no-cache
 expect 2 "$tensilefs" verify

@@ -179,13 +179,14 @@ static int open_object(const char *path, struct job *job)
 	_cleanup_free_ uint8_t *bytes = NULL;
 	_cleanup_buffer_ struct buffer elf = { 0 };
 	size_t size;
+	struct error inner = { 0 };
 	int r = read_file(path, SIZE_MAX, &bytes, &size, &job->error);
 	if (r < 0)
 		return r;
-	r = bundle_read(bytes, size, "gfx942", &elf, &job->error);
-	if (r < 0)
-		return r;
-	return emu_object_load(elf.data, elf.size, &job->object, &job->error);
+	r = bundle_read(bytes, size, "gfx942", &elf, &inner);
+	if (r == 0)
+		r = emu_object_load(elf.data, elf.size, &job->object, &inner);
+	return r < 0 ? error_set(&job->error, r, "'%s': %.900s", path, error_text(&inner, r)) : 0;
 }
 
 /* ---- arguments -------------------------------------------------------------------------------------------------------- */

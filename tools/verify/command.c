@@ -175,7 +175,7 @@ static int verify_bytes(struct verification *v, const struct logic_base *base, c
 		.names = v->options.engine.names_tensile ? LOGIC_NAMES_TENSILE : LOGIC_NAMES_STABLE,
 		.filter = filter_generated,
 	};
-	struct verify_summary summary;
+	struct verify_summary summary = { 0 };	/* stays so when the code object is damaged, which is -EBADMSG as well */
 
 	if (base->fault)
 		return error_set(error, -EINVAL, "%s", base->fault);
