@@ -229,7 +229,7 @@ static void remember(struct hazard_analysis *analysis, struct producer_entry *en
 }
 
 /* Time passes; what nobody cares about any more is forgotten. */
-static void advance(struct hazard_analysis *analysis, uint32_t states)
+static inline void advance(struct hazard_analysis *analysis, uint32_t states)
 {
 	analysis->now += states;
 	while (analysis->first != analysis->end && !still_matters(analysis, entry_at(analysis, analysis->first)))

@@ -120,7 +120,9 @@ struct isa_inst *ir_emit(struct ir *ir, unsigned op, const struct isa_operand *o
 		.src0_sel = 6,
 		.src1_sel = 6,
 	};
-	memcpy(inst->operand, operands, n_operands * sizeof(*operands));
+	/* One by one: callers have just put them together so, and a wider load would have to wait for those stores. */
+	for (unsigned i = 0; i < n_operands; i++)
+		inst->operand[i] = operands[i];
 	return inst;
 }
 

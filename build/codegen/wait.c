@@ -334,16 +334,16 @@ static void step(struct wait_analysis *analysis, uint32_t index)
 
 /* ---- borders of blocks ----------------------------------------------------------------------------------------------- */
 
-static uint32_t number_of(const struct counter *counter, uint8_t recency)
+static uint32_t number_of(uint32_t issued, uint8_t recency)
 {
-	return recency ? counter->issued - (NEWEST - recency) : 0;
+	return recency ? issued - NEWEST + recency : 0;
 }
 
-static uint8_t recency_of(const struct counter *counter, uint32_t number)
+static uint8_t recency_of(uint32_t issued, uint32_t done, uint32_t number)
 {
-	if (!is_outstanding(counter, number))
-		return 0;
-	return (uint8_t)(NEWEST - MIN(counter->issued - number, NEWEST - 1u));
+	uint32_t recency = NEWEST - MIN(issued - number, NEWEST - 1u);
+
+	return (uint8_t)(number > done ? recency : 0);
 }
 
 static unsigned take_set(uint64_t *sets)
@@ -354,27 +354,33 @@ static unsigned take_set(uint64_t *sets)
 	return first;
 }
 
+/* These and join_set() do a set of registers in one go: `restrict` and the fixed length let the compiler use vector instructions. */
+static void enter_set(uint32_t *restrict numbers, const uint8_t *restrict recencies, uint32_t issued)
+{
+	for (unsigned i = 0; i < ACCESS_SET; i++)
+		numbers[i] = number_of(issued, recencies[i]);
+}
+
 static void enter(struct counter *counter, const struct border_counter *border)
 {
 	counter->done = counter->issued;
 	counter->issued += border->outstanding;
-	counter->last_flat = number_of(counter, border->last_flat);
-	counter->last_lds = number_of(counter, border->last_lds);
+	counter->last_flat = number_of(counter->issued, border->last_flat);
+	counter->last_lds = number_of(counter->issued, border->last_lds);
 	counter->touched = border->touched;
 	for (uint64_t sets = border->touched; sets;) {
 		unsigned first = take_set(&sets);
-		for (unsigned reg = first; reg < first + ACCESS_SET; reg++)
-			counter->reg[reg] = number_of(counter, border->reg[reg]);
+		enter_set(&counter->reg[first], &border->reg[first], counter->issued);
 	}
 }
 
-/* Says whether any of a set of registers is outstanding. */
-static bool leave_set(const struct counter *counter, unsigned first, uint8_t *recencies)
+/* Says whether any of them is outstanding. */
+static bool leave_set(uint8_t *restrict recencies, const uint32_t *restrict numbers, uint32_t issued, uint32_t done)
 {
-	unsigned any = 0;
+	uint8_t any = 0;
 
 	for (unsigned i = 0; i < ACCESS_SET; i++) {
-		recencies[i] = recency_of(counter, counter->reg[first + i]);
+		recencies[i] = recency_of(issued, done, numbers[i]);
 		any |= recencies[i];
 	}
 	return any;
@@ -387,12 +393,12 @@ static void leave(const struct counter *counter, struct border_counter *border)
 	border->touched = 0;
 	for (uint64_t sets = counter->touched; sets;) {
 		unsigned first = take_set(&sets);
-		if (leave_set(counter, first, &border->reg[first]))
+		if (leave_set(&border->reg[first], &counter->reg[first], counter->issued, counter->done))
 			border->touched |= access_sets_of(first, 1);
 	}
 	border->outstanding = counter->issued - counter->done;
-	border->last_flat = recency_of(counter, counter->last_flat);
-	border->last_lds = recency_of(counter, counter->last_lds);
+	border->last_flat = recency_of(counter->issued, counter->done, counter->last_flat);
+	border->last_lds = recency_of(counter->issued, counter->done, counter->last_lds);
 }
 
 static void transfer(void *context, const struct flow_block *block, void *border_state)
@@ -417,13 +423,22 @@ static void transfer(void *context, const struct flow_block *block, void *border
 	};
 }
 
-static bool join_recency(uint8_t *into, const uint8_t *from, unsigned n)
+static bool join_recency(uint8_t *into, uint8_t from)
 {
-	unsigned more = 0;
+	bool more = from > *into;
 
-	for (unsigned i = 0; i < n; i++) {
-		more |= from[i] > into[i];
-		into[i] = MAX(into[i], from[i]);
+	*into = MAX(*into, from);
+	return more;
+}
+
+static bool join_set(uint8_t *restrict into, const uint8_t *restrict from)
+{
+	uint8_t more = 0;
+
+	for (unsigned i = 0; i < ACCESS_SET; i++) {
+		uint8_t most = MAX(into[i], from[i]);
+		more |= most ^ into[i];
+		into[i] = most;
 	}
 	return more;
 }
@@ -434,12 +449,12 @@ static bool join_recency(uint8_t *into, const uint8_t *from, unsigned n)
  */
 static bool join_counter(struct border_counter *into, const struct border_counter *from)
 {
-	bool changed = join_recency(&into->last_flat, &from->last_flat, 1);
+	bool changed = join_recency(&into->last_flat, from->last_flat);
 
-	changed |= join_recency(&into->last_lds, &from->last_lds, 1);
+	changed |= join_recency(&into->last_lds, from->last_lds);
 	for (uint64_t sets = from->touched; sets;) {
 		unsigned first = take_set(&sets);
-		changed |= join_recency(&into->reg[first], &from->reg[first], ACCESS_SET);
+		changed |= join_set(&into->reg[first], &from->reg[first]);
 	}
 	into->touched |= from->touched;
 	into->outstanding = MAX(into->outstanding, from->outstanding);

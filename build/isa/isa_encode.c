@@ -121,7 +121,7 @@ static bool operand_fits(const struct isa_operand *operand, const struct isa_ope
 
 static int sort_operands(const struct isa_row *row, const struct isa_inst *inst, struct isa_fields *f)
 {
-	bool has_saddr = inst->n_operands > 0 && inst->operand[inst->n_operands - 1].code != ISA_NONE;
+	bool has_saddr = row->format == ISA_FORMAT_GLOBAL && inst->n_operands > 0 && inst->operand[inst->n_operands - 1].code != ISA_NONE;
 	bool all_vector = true, literal = false;
 	unsigned first, last, any_mod = 0;
 	uint32_t present = 0;
