@@ -158,7 +158,8 @@ static int remove_dead_mount(const char *mountpoint)
 	return statfs(mountpoint, &buffer) < 0 && errno == ENOTCONN ? unmount(mountpoint) : 0;
 }
 
-static int check_mountpoint(struct fs *fs, const char *mountpoint, struct error *error)
+/* A folder, after a dead mount on it is gone; its absolute name, malloc memory. */
+static int find_mountpoint(const char *mountpoint, char **ret_path, struct error *error)
 {
 	struct stat st;
 
@@ -169,6 +170,15 @@ static int check_mountpoint(struct fs *fs, const char *mountpoint, struct error 
 		return error_set(error, -errno, "cannot mount on '%s': %s", mountpoint, strerror(errno));
 	if (!S_ISDIR(st.st_mode))
 		return error_set(error, -ENOTDIR, "cannot mount on '%s': it is not a folder", mountpoint);
+	char *path = realpath(mountpoint, NULL);
+	if (!path)
+		return error_set(error, -errno, "cannot mount on '%s': %s", mountpoint, strerror(errno));
+	*ret_path = path;
+	return 0;
+}
+
+static int check_empty(struct fs *fs, const char *mountpoint, struct error *error)
+{
 	if (fs->options.nonempty || is_empty(mountpoint))
 		return 0;
 	if (is_mounted(mountpoint))
@@ -195,13 +205,11 @@ static int check_outside(void *userdata, const char *what, const char *path)
 
 int fs_mount(struct fs *fs, const char *mountpoint, struct fuse_args *args, struct error *error)
 {
-	int r = check_mountpoint(fs, mountpoint, error);
-	if (r < 0)
-		return r;
-	fs->mountpoint = realpath(mountpoint, NULL);
-	if (!fs->mountpoint)
-		return error_set(error, -errno, "cannot mount on '%s': %s", mountpoint, strerror(errno));
-	r = engine_foreach_path(fs->engine, check_outside, &(struct inside){ fs->mountpoint, error });
+	int r = find_mountpoint(mountpoint, &fs->mountpoint, error);
+	if (r == 0)
+		r = engine_foreach_path(fs->engine, check_outside, &(struct inside){ fs->mountpoint, error });
+	if (r == 0)		/* last: a cache that was just made inside of it is what matters then */
+		r = check_empty(fs, mountpoint, error);
 	if (r < 0)
 		return r;
 	fs->session = fuse_session_new(args, &fs_operations, sizeof(fs_operations), fs);

@@ -108,6 +108,17 @@ static void test_bad_input_is_told_once(void **state)
 	must_complain_once(state, "in-the-way");
 }
 
+static void test_what_a_build_needs_must_not_lie_inside_the_mountpoint(void **state)
+{
+	const char *mountpoint = in_scratch(state, "mnt"), *logic = copy_logic(state, "mnt/logic", 1);
+
+	assert_int_equal(run(state, "mount --no-cache '%s' '%s'", logic, mountpoint), 1);
+	must_complain_once(state, "mnt/logic' lies inside the mountpoint");
+	assert_int_equal(shell("rm -r '%s'", logic), 0);
+	assert_int_equal(run(state, "mount --cache '%s/cache' '%s' '%s'", mountpoint, sample_logic(), mountpoint), 1);
+	must_complain_once(state, "mnt/cache' lies inside the mountpoint");
+}
+
 static void test_without_home_the_cache_is_that_of_the_user(void **state)
 {
 	char directory[512];
@@ -331,6 +342,7 @@ int main(void)
 		TEST(test_wrong_options_are_named),
 		TEST(test_an_architecture_that_is_not_there_is_named),
 		TEST(test_bad_input_is_told_once),
+		TEST(test_what_a_build_needs_must_not_lie_inside_the_mountpoint),
 		TEST(test_without_home_the_cache_is_that_of_the_user),
 		TEST(test_a_build_without_linker_writes_metadata_and_fails),
 		TEST(test_one_cause_is_explained_once),
