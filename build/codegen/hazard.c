@@ -56,7 +56,7 @@ struct hazard_analysis {
 	struct producer_entry ring[RING];
 	uint32_t first, end;		/* the window: entries first .. end-1, modulo RING; the instruction that is looked at is `end` */
 	uint32_t now;			/* the clock, in wait states; never set back */
-	uint32_t unknown;	/* as in hazard_state */
+	uint32_t unknown;		/* as in hazard_state */
 	struct clause clause;
 	void (*found)(void *userdata, const struct hazard_finding *finding);	/* NULL while solving */
 	void *userdata;
@@ -310,9 +310,9 @@ static void leave_block(struct hazard_analysis *analysis, struct hazard_state *s
 }
 
 /*
- * What leaves a block happened in its last `oldest` instructions, and how many wait states are put between those depends on as many more.
- * While solving, a long block need not be read from its beginning; what is missed only makes things look younger. Returns where to begin,
- * and whether what comes from other blocks matters.
+ * What leaves a block happened in its last `oldest` instructions, and how many wait states are put between those depends on as many
+ * more. While solving, a long block need not be read from its beginning; what is missed only makes things look younger. Returns
+ * whether what comes from other blocks matters, and where to begin.
  */
 static bool find_tail(const struct hazard_analysis *analysis, const struct flow_block *block, uint32_t *ret_begin)
 {

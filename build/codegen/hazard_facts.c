@@ -210,7 +210,8 @@ static uint8_t clause_of(const struct isa_op_info *info)
 	return info->unit == ISA_UNIT_SMEM ? CLAUSE_SMEM : CLAUSE_NONE;
 }
 
-void facts_get(const struct facts_tables *tables, const struct isa_inst *inst, const struct access_sets *sets, struct facts *ret_facts)
+void facts_get(const struct facts_tables *tables, const struct isa_inst *inst, const struct access_sets *sets,
+	       struct facts *ret_facts)
 {
 	const struct facts_of_op *op = &tables->ops[inst->op];
 	const struct isa_op_info *info = isa_op_info(tables->isa, inst->op);

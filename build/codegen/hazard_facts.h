@@ -115,7 +115,8 @@ struct party {			/* an instruction as one of the two that a rule is about */
 
 /* `tables` is all zeros. Rules whose consumer does not occur in the code are left out: most kernels have no DPP, say. */
 void facts_init(struct facts_tables *tables, const struct flow *flow);
-void facts_get(const struct facts_tables *tables, const struct isa_inst *inst, const struct access_sets *sets, struct facts *ret_facts);
+void facts_get(const struct facts_tables *tables, const struct isa_inst *inst, const struct access_sets *sets,
+	       struct facts *ret_facts);
 
 /* Wait states that a rule wants between this producer and any consumer. */
 static inline uint32_t facts_states(const struct rule *rule, const struct isa_op_info *producer)

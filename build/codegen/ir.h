@@ -88,7 +88,10 @@ struct ir_stats {		/* what the passes found; for kernel descriptors and for `ten
 	size_t instructions, waits, nops, dwords;
 };
 
-/* Runs the passes and appends the machine code to `code`, which holds whole dwords. The ir is then finished: only ir_print() may follow. */
+/*
+ * Runs the passes and appends the machine code to `code`, which holds whole dwords. The ir is then finished: only ir_print() may
+ * follow.
+ */
 int ir_finish(struct ir *ir, struct buffer *code, struct error *error, struct ir_stats *ret_stats);
 
 /* A listing in assembly that llvm-mc turns into the same bytes: labels, instructions, comments. */

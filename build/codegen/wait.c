@@ -194,7 +194,8 @@ static bool is_any_outstanding(const struct counter *counter, const struct isa_o
 }
 
 /* A second look at an instruction whose sets meet outstanding ones: mostly it is a neighbour that is outstanding. */
-static bool meets_outstanding(const struct counter *counter, const struct isa_op_info *info, const struct isa_inst *inst, uint64_t look)
+static bool meets_outstanding(const struct counter *counter, const struct isa_op_info *info, const struct isa_inst *inst,
+			      uint64_t look)
 {
 	if (!(counter->touched & look))
 		return false;
