@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Control files are written on the pool when they are asked for, as most need logic to be parsed. A document is kept in its node for a
+ * Control files are written when they are asked for, on the pool where they need logic to be parsed. A document is kept in its node for a
  * moment, so that a stat between open and read speaks of the same bytes. They are read with direct I/O: their size may change from one
  * open to the next.
  */
@@ -229,12 +229,20 @@ static void run(void *userdata, bool cancelled)
 	waiter_free(waiter);
 }
 
+/* What needs none is written at once: it is wanted most when all workers are busy. */
+static bool needs_logic(const struct subject *subject)
+{
+	return subject->kind != NODE_STATUS && subject->kind != NODE_ERROR;
+}
+
 void document_request(struct fs *fs, struct node *node, fuse_req_t request, enum waiting_for what, const struct fuse_file_info *info,
 		      const char *name)
 {
 	struct waiter *waiter = waiter_new(fs, node, request, what, info, name);
 
-	if (waiter)
+	if (waiter && !needs_logic(&node->subject))
+		run(waiter, false);
+	else if (waiter)
 		engine_call(fs->engine, run, waiter);
 	else
 		fuse_reply_err(request, ENOMEM);

@@ -79,6 +79,17 @@ int mount_end(struct mount *mount)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+const char *many_bases(void **state, const char *name, size_t n)
+{
+	const char *folder = in_scratch(state, "%s", name);
+
+	assert_int_equal(shell("mkdir '%s' && for i in $(seq %zu); do sed \"s/^- gfx942$/- {Architecture: gfx942, CUCount: $i}/; "
+			       "s/GlobalReadPerMfma: 1/GlobalReadPerMfma: $i/\" "
+			       "'%s/gfx942/GridBased/sample_Cijk_Ailk_Bjlk_SB_Bias_HAS_SAV_UserArgs.yaml' > '%s/'$i.yaml; done",
+			       folder, n, sample_logic(), folder), 0);
+	return folder;
+}
+
 const char *file_in(const struct mount *mount, const char *suffix, unsigned n)
 {
 	static char names[8][1024];

@@ -34,17 +34,6 @@ static bool installed(const char *names)
 
 /* ---- files to read ---------------------------------------------------------------------------------------------------- */
 
-/* Logic with `n` bases of one kernel each: one file for devices of 1, 2, 3 ... compute units. Malloc memory, as it has to last. */
-static char *make_logic(void **state, size_t n)
-{
-	char *folder = strdup(in_scratch(state, "logic"));
-
-	assert_int_equal(shell("mkdir '%s' && for i in $(seq %zu); do sed \"s/^- gfx942$/- {Architecture: gfx942, CUCount: $i}/\" "
-			       "'%s/gfx942/GridBased/sample_Cijk_Ailk_Bjlk_SB_Bias_HAS_SAV_UserArgs.yaml' > '%s/'$i.yaml; done",
-			       folder, n, sample_logic(), folder), 0);
-	return folder;
-}
-
 /* The file `name` of the arch as a plain one, built here. */
 static void write_plain(struct engine *engine, const char *folder, struct engine_file *file)
 {
@@ -61,7 +50,7 @@ static void write_plain(struct engine *engine, const char *folder, struct engine
 	artifact_unref(artifact);
 }
 
-/* Malloc memory too. */
+/* Malloc memory: it has to last. */
 static char *make_plain(void **state)
 {
 	char *folder = strdup(in_scratch(state, "plain"));
@@ -169,7 +158,7 @@ static void test_every_way_to_read_a_file_gives_what_a_plain_file_system_does(vo
 	unsigned failures = 0;
 
 	assert_true(n >= 70);
-	_cleanup_free_ char *plain = make_plain(state), *logic = make_logic(state, n);
+	_cleanup_free_ char *plain = make_plain(state), *logic = strdup(many_bases(state, "logic", n));
 	struct engine *engine = open_plain_engine(logic);
 	struct mount mount = mount_logic(state, logic, "--no-cache --bundle none -o ahead=0");
 	for (size_t i = 0, next = 0; i < n; i++, next++) {
@@ -190,7 +179,7 @@ static void test_every_way_to_read_a_file_gives_what_a_plain_file_system_does(vo
 
 static void test_every_way_to_read_a_folder_gives_what_a_plain_file_system_does(void **state)
 {
-	_cleanup_free_ char *plain = make_plain(state), *logic = make_logic(state, 1);
+	_cleanup_free_ char *plain = make_plain(state), *logic = strdup(many_bases(state, "logic", 1));
 	struct engine *engine = open_plain_engine(logic);
 	unsigned failures = 0;
 

@@ -360,6 +360,56 @@ static void measure_files(const struct bench *bench)
 	report("cp -r of a cached arch, speed as a part of ext4's", from_ext4 / from_mount, "", "0.8 or more");
 }
 
+/* ---- under load ------------------------------------------------------------------------------------------------------- */
+
+static int compare_doubles(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* The 99th percentile of the times that opening and closing a file takes. */
+static double slow_open(const char *path)
+{
+	static double times[2000];
+
+	for (size_t i = 0; i < ARRAY_SIZE(times); i++) {
+		double begin = wall();
+		int fd = open(path, O_RDONLY | O_CLOEXEC);
+		if (fd < 0)
+			give_up(path, strerror(errno));
+		times[i] = wall() - begin;
+		close(fd);
+		usleep(200);
+	}
+	qsort(times, ARRAY_SIZE(times), sizeof(times[0]), compare_doubles);
+	return times[ARRAY_SIZE(times) * 99 / 100];
+}
+
+/* Opens of a file that is ready, while nothing else happens and while the rest of the arch is being built. */
+static void measure_load(const struct bench *bench)
+{
+	char ready[256];
+
+	shell("rm -rf '%s/cache'", bench->folder);
+	pid_t mount = start_mount(bench);
+	snprintf(ready, sizeof(ready), "%s/mnt/gfx942/Kernels.so-000-gfx942.hsaco", bench->folder);
+	double idle = slow_open(ready);
+	pid_t reader = fork();
+	if (reader == 0)
+		_exit(shell("cp -r '%s/mnt/gfx942' '%s/copy'", bench->folder, bench->folder));
+	double busy = slow_open(ready);
+	bool still = waitpid(reader, NULL, WNOHANG) == 0;
+	if (still)
+		waitpid(reader, NULL, 0);
+	shell("rm -rf '%s/copy'", bench->folder);
+	end_mount(mount);
+	report("p99 of opening a ready file during builds, to idle", busy / idle, "", "5 or less");
+	if (!still)
+		printf("(the builds ended before the opens did)\n");
+}
+
 int main(int argc, char **argv)
 {
 	struct bench bench = { .folder = "/var/tmp/tensilefs-bench-XXXXXX" };
@@ -376,6 +426,7 @@ int main(int argc, char **argv)
 	if (access("/dev/fuse", R_OK | W_OK) == 0) {
 		measure_mount(&bench);
 		measure_files(&bench);
+		measure_load(&bench);
 	}
 	return shell("rm -rf '%s'", bench.folder) ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+/* Many at once, and the end while they are at it. What must not depend on time is held back by a linker that waits for a sign. */
+#include "tests/fs/common.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#define MANY 64
+
+/* A linker that waits for the file "go" in scratch, and marks each link in the file "links". */
+static const char *waiting_linker(void **state)
+{
+	char body[1024];
+
+	snprintf(body, sizeof(body), "echo x >> '%s'\nwhile [ ! -e '%s' ]; do sleep 0.05; done\nexec %s \"$@\"", in_scratch(state, "links"),
+		 in_scratch(state, "go"), real_linker());
+	return make_linker(state, "waiting-lld", body);
+}
+
+static struct mount mount_with(void **state, const char *logic, const char *linker, const char *more)
+{
+	char arguments[512];
+
+	snprintf(arguments, sizeof(arguments), "--linker '%s' %s", linker, more);
+	return mount_logic(state, logic, arguments);
+}
+
+static void give_the_sign(void **state)
+{
+	write_text(in_scratch(state, "go"), "");
+}
+
+/* A child that copies a file to "copies/<n>" in scratch. */
+static pid_t copy_in_child(void **state, const char *path, unsigned n)
+{
+	static char bytes[1 << 20];
+
+	pid_t pid = fork();
+	if (pid)
+		return pid;
+	int in = open(path, O_RDONLY | O_CLOEXEC), out = open(in_scratch(state, "copies/%u", n), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	ssize_t size = in < 0 || out < 0 ? -1 : read(in, bytes, sizeof(bytes));
+	_exit(size > 0 && write(out, bytes, (size_t)size) == size ? 0 : 1);
+}
+
+static void all_end_well(const pid_t *children, size_t n)
+{
+	int status;
+
+	for (size_t i = 0; i < n; i++) {
+		assert_int_equal(waitpid(children[i], &status, 0), children[i]);
+		assert_int_equal(status, 0);
+	}
+}
+
+static void until(const struct mount *mount, const char *key, uint64_t least)
+{
+	for (double end = seconds() + 20; mount_number(mount, key) < least; usleep(5000))
+		if (seconds() > end)
+			fail_msg("'%s' does not become %llu", key, (unsigned long long)least);
+}
+
+static void test_many_readers_of_one_file_share_one_build(void **state)
+{
+	const char *logic = many_bases(state, "logic", 1);
+	struct mount mount = mount_with(state, logic, waiting_linker(state), "--no-cache");
+	_cleanup_free_ char *path = strdup(file_in(&mount, ".co", 0));
+	pid_t children[MANY];
+
+	assert_int_equal(mkdir(in_scratch(state, "copies"), 0755), 0);
+	for (unsigned i = 0; i < MANY; i++)
+		children[i] = copy_in_child(state, path, i);
+	until(&mount, "waiting", MANY + 1);		/* one is the reader of the status */
+	give_the_sign(state);
+	all_end_well(children, MANY);
+	assert_int_equal(mount_number(&mount, "builds"), 1);
+	assert_int_equal(shell("test \"$(cat '%s')\" = x", in_scratch(state, "links")), 0);
+	assert_int_equal(shell("for i in '%s'/*; do cmp $i '%s' || exit 1; done", in_scratch(state, "copies"), path), 0);
+	assert_int_equal(mount_end(&mount), 0);
+}
+
+static void test_many_readers_of_many_files_get_their_own(void **state)
+{
+	const char *logic = many_bases(state, "logic", MANY), *built = in_scratch(state, "built");
+	struct mount mount = mount_with(state, logic, real_linker(), "--no-cache -o ahead=0");
+	pid_t children[MANY];
+
+	assert_int_equal(mkdir(in_scratch(state, "copies"), 0755), 0);
+	for (unsigned i = 0; i < MANY; i++)
+		children[i] = copy_in_child(state, file_in(&mount, ".co", i), i);
+	all_end_well(children, MANY);
+	assert_int_equal(mount_number(&mount, "builds"), MANY);
+	assert_int_equal(mount_end(&mount), 0);
+	assert_int_equal(shell("'%s' build --no-cache --linker '%s' '%s' '%s'", tensilefs(), real_linker(), logic, built), 0);
+	assert_int_equal(shell("i=0; for f in '%s'/gfx942/*_Type_*.co; do cmp $f '%s/'$i || exit 1; i=$((i + 1)); done", built,
+			       in_scratch(state, "copies")), 0);
+}
+
+static void test_ready_files_do_not_wait_for_builds(void **state)
+{
+	const char *logic = many_bases(state, "logic", MANY);
+	struct mount mount = mount_with(state, logic, waiting_linker(state), "--no-cache -o ahead=0");
+	_cleanup_free_ char *ready = strdup(file_in(&mount, ".dat", 0));
+	pid_t children[MANY];
+	struct stat st;
+
+	assert_int_equal(stat(ready, &st), 0);
+	assert_int_equal(mkdir(in_scratch(state, "copies"), 0755), 0);
+	for (unsigned i = 0; i < MANY; i++)
+		children[i] = copy_in_child(state, file_in(&mount, ".co", i), i);
+	until(&mount, "waiting", MANY + 1);		/* one is the reader of the status */
+	assert_int_equal(shell("timeout 20 cat '%s' >/dev/null && timeout 20 ls '%s/gfx942' >/dev/null", ready, mount.path), 0);
+	for (unsigned i = 0; i < 300; i++) {
+		int fd = open(ready, O_RDONLY | O_CLOEXEC);
+		assert_true(fd >= 0);
+		assert_int_equal(fstat(fd, &st), 0);
+		close(fd);
+	}
+	assert_int_equal(mount_number(&mount, "waiting"), MANY + 1);	/* none of the builds has ended */
+	give_the_sign(state);
+	all_end_well(children, MANY);
+	assert_int_equal(mount_end(&mount), 0);
+}
+
+static void test_mounts_and_builds_share_a_cache(void **state)
+{
+	const char *logic = many_bases(state, "logic", 12);
+	char arguments[256];
+	snprintf(arguments, sizeof(arguments), "--cache '%s'", in_scratch(state, "cache"));
+	struct mount mount = mount_with(state, logic, real_linker(), arguments);
+
+	assert_int_equal(shell("cd '%s' && mkdir mnt2 && '%s' mount --cache cache --linker '%s' logic mnt2", (char *)*state, tensilefs(),
+			       real_linker()), 0);
+	assert_int_equal(shell("cd '%s' && cp -r mnt/gfx942 a & cd '%s' && cp -r mnt2/gfx942 b & cd '%s' && '%s' build --cache cache --linker '%s' "
+			       "logic c; wait", (char *)*state, (char *)*state, (char *)*state, tensilefs(), real_linker()), 0);
+	assert_int_equal(shell("cd '%s' && diff -r a c/gfx942 && diff -r b c/gfx942 && fusermount3 -u mnt2", (char *)*state), 0);
+	assert_true(mount_number(&mount, "builds") <= 26);
+	assert_int_equal(mount_end(&mount), 0);
+	assert_int_equal(shell("'%s' cache check --cache '%s' | grep -q ' 0 were damaged'", tensilefs(), in_scratch(state, "cache")), 0);
+}
+
+/* ---- the end under load ----------------------------------------------------------------------------------------------- */
+
+static void read_until_it_ends(const struct mount *mount, unsigned seed)
+{
+	char path[1024];
+
+	for (unsigned i = seed;; i += 7) {
+		snprintf(path, sizeof(path), "cat '%s'/gfx942/*_CU%u_*.dat >/dev/null 2>&1", mount->path, i % 12 + 1);
+		if (system(path) != 0)
+			_exit(0);
+	}
+}
+
+static void test_the_end_under_load_hangs_nobody(void **state)
+{
+	for (unsigned way = 0; way < 2; way++) {
+		const char *logic = many_bases(state, way ? "two" : "one", 12);
+		struct mount mount = mount_with(state, logic, real_linker(), "--no-cache");
+		pid_t readers[8];
+		int status;
+		for (unsigned i = 0; i < ARRAY_SIZE(readers); i++) {
+			readers[i] = fork();
+			if (readers[i] == 0)
+				read_until_it_ends(&mount, i);
+		}
+		usleep(300000);
+		if (way == 0)
+			kill(mount.pid, SIGTERM);
+		else
+			assert_int_equal(shell("umount -l '%s' 2>/dev/null || fusermount3 -uz '%s'", mount.path, mount.path), 0);
+		all_end_well(readers, ARRAY_SIZE(readers));
+		assert_int_equal(waitpid(mount.pid, &status, 0), mount.pid);
+		assert_int_equal(status, 0);
+	}
+}
+
+static void test_a_linker_that_hangs_does_not_keep_the_mount(void **state)
+{
+	const char *logic = many_bases(state, "logic", 1);
+	struct mount mount = mount_with(state, logic, waiting_linker(state), "--no-cache");
+	int status;
+
+	assert_int_equal(mkdir(in_scratch(state, "copies"), 0755), 0);
+	pid_t reader = copy_in_child(state, file_in(&mount, ".co", 0), 0);
+	until(&mount, "waiting", 2);
+	kill(reader, SIGKILL);
+	assert_int_equal(waitpid(reader, &status, 0), reader);
+	assert_int_equal(mount_end(&mount), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_many_readers_of_one_file_share_one_build),
+		TEST(test_many_readers_of_many_files_get_their_own),
+		TEST(test_ready_files_do_not_wait_for_builds),
+		TEST(test_mounts_and_builds_share_a_cache),
+		TEST(test_the_end_under_load_hangs_nobody),
+		TEST(test_a_linker_that_hangs_does_not_keep_the_mount),
+	};
+	need_fuse();
+	return cmocka_run_group_tests_name("load", tests, NULL, NULL);
+}
