@@ -66,5 +66,11 @@ const struct naming *logic_naming_rules(const struct logic_naming *naming);
 /* The index of the first solution of a file; -1 for the first file of the arch, whose solutions keep the indices they have. */
 int logic_naming_first_index(const struct logic_naming *naming, const struct logic_file *file);
 
+/* The smallest index of a file's solutions; -1 when it has none. */
+int logic_naming_smallest_index(const struct logic_naming *naming, const struct logic_file *file);
+
+/* Where the indices of a base begin under LOGIC_NAMES_STABLE. -ENOMEM. */
+int logic_stable_first_index(const struct logic_catalog *catalog, const struct logic_base *base);
+
 /* Makes indices that are missing or taken unique, after the largest (SolutionLibrary.FixSolutionIndices). */
 int logic_fix_indices(int *indices, size_t n);

@@ -369,7 +369,7 @@ static int find_kernels(struct logic_library *library)
  * base's name. Bases whose digests meet take the next free range in the order of their names, so uniqueness within an arch is
  * kept.
  */
-static int stable_first_index(const struct logic_catalog *catalog, const struct logic_base *base)
+int logic_stable_first_index(const struct logic_catalog *catalog, const struct logic_base *base)
 {
 	enum { N_RANGES = 16384 };
 	_cleanup_free_ bool *taken = calloc(N_RANGES, sizeof(*taken));
@@ -431,7 +431,7 @@ static int load(const struct logic_catalog *catalog, struct loading *loading)
 				return r;
 		}
 	} else {
-		loading->next_index = stable_first_index(catalog, base);
+		loading->next_index = logic_stable_first_index(catalog, base);
 		if (loading->next_index < 0)
 			return loading->next_index;
 	}

@@ -153,8 +153,14 @@ struct logic_finding {
 typedef int (*logic_finding_callback)(void *userdata, const struct logic_finding *finding);
 int logic_check(const struct logic_base *base, const char *custom_kernels, logic_finding_callback callback, void *userdata);
 
+/* The same content as YAML (TensileCreateLibrary --library-format yaml). -EINVAL: not MessagePack. */
+int logic_dat_to_yaml(const struct buffer *dat, struct buffer *ret_yaml);
+
 /* TensileLibrary_lazy_<arch>.dat; needs only the catalog (bases without fault). */
 int logic_write_master(const struct logic_catalog *catalog, const char *arch, struct buffer *ret_dat);
+
+/* TensileLiteLibrary_lazy_<arch>_Mapping.dat: the smallest index in each base -> the base's name. `naming` NULL: of LOGIC_NAMES_STABLE. */
+int logic_write_mapping(const struct logic_catalog *catalog, const char *arch, const struct logic_naming *naming, struct buffer *ret_dat);
 
 /* Every parameter of a solution with its value as text, whether it is semantic, a hint, or derived, and whether the generator uses it; for
  * `tensilefs show`. Stops when the callback returns non-zero. */

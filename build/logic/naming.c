@@ -8,16 +8,15 @@
  */
 #include "build/logic/library.h"
 
-#define SUMMARY_MAGIC 0x314d5553u	/* "SUM1" */
+#define SUMMARY_MAGIC 0x324d5553u	/* "SUM2" */
 
 struct summary {
 	uint32_t magic;
 	uint32_t n_parameters;
 	uint64_t table;			/* digest of the parameters' names: another version of the table means another summary */
 	uint32_t n_solutions;
-	int32_t largest_index;		/* after fixing; -1 without solutions */
+	int32_t smallest_index, largest_index;	/* after fixing; -1 without solutions */
 	uint32_t n_named;		/* solutions that have a made-up name: not hand-written, not broken */
-	uint32_t reserved;
 	struct {
 		uint64_t digest;	/* of the first named solution's value */
 		uint64_t varies;
@@ -111,8 +110,10 @@ static int summarize(struct logic_document *document, struct summary *summary, s
 			note_values(summary, &solution);
 	}
 	int r = logic_fix_indices(indices, n);
-	for (size_t i = 0; r == 0 && i < n; i++)
+	for (size_t i = 0; r == 0 && i < n; i++) {
 		summary->largest_index = MAX(summary->largest_index, indices[i]);
+		summary->smallest_index = i ? MIN(summary->smallest_index, indices[i]) : indices[i];
+	}
 	summary->n_solutions = (uint32_t)n;
 	return r;
 }
@@ -121,7 +122,9 @@ int logic_summarize(const struct logic_file *file, struct buffer *ret_summary, s
 {
 	_cleanup_arena_ struct arena arena = { 0 };
 	_cleanup_(logic_document_release) struct logic_document document = { 0 };
-	struct summary summary = { .magic = SUMMARY_MAGIC, .n_parameters = N_PARAMETERS, .table = table_digest(), .largest_index = -1 };
+	struct summary summary = {
+		.magic = SUMMARY_MAGIC, .n_parameters = N_PARAMETERS, .table = table_digest(), .smallest_index = -1, .largest_index = -1,
+	};
 
 	int r = logic_document_read(&arena, file, &document, error);
 	if (r == 0)
@@ -149,7 +152,7 @@ static int load_summary(struct file_index *entry, logic_get_summary get, void *u
 	if (r == 0 && bytes.size == sizeof(*summary))
 		memcpy(summary, bytes.data, sizeof(*summary));
 	if (summary->magic != SUMMARY_MAGIC || summary->n_parameters != N_PARAMETERS || summary->table != table_digest())
-		*summary = (struct summary){ .largest_index = -1 };
+		*summary = (struct summary){ .smallest_index = -1, .largest_index = -1 };
 	return 0;
 }
 
@@ -228,10 +231,25 @@ const struct naming *logic_naming_rules(const struct logic_naming *naming)
 	return &naming->rules;
 }
 
-int logic_naming_first_index(const struct logic_naming *naming, const struct logic_file *file)
+static const struct file_index *find(const struct logic_naming *naming, const struct logic_file *file)
 {
 	const struct file_index wanted = { .file = file };
-	const struct file_index *found = bsearch(&wanted, naming->files, naming->n_files, sizeof(wanted), compare_files);
+
+	return bsearch(&wanted, naming->files, naming->n_files, sizeof(wanted), compare_files);
+}
+
+int logic_naming_first_index(const struct logic_naming *naming, const struct logic_file *file)
+{
+	const struct file_index *found = find(naming, file);
 
 	return found ? found->first : 0;
+}
+
+int logic_naming_smallest_index(const struct logic_naming *naming, const struct logic_file *file)
+{
+	const struct file_index *found = find(naming, file);
+
+	if (!found || !found->summary.n_solutions)
+		return -1;
+	return found->first >= 0 ? found->first : found->summary.smallest_index;
 }
