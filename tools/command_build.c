@@ -223,7 +223,7 @@ static int compare_work(const void *a, const void *b)
 	return r ? r : strcmp(engine_file_name(x), engine_file_name(y));
 }
 
-static int choose_files(const struct options *options, struct build *build)
+static int choose_files(struct build *build)
 {
 	size_t n = 0;
 
@@ -232,16 +232,9 @@ static int choose_files(const struct options *options, struct build *build)
 	build->files = calloc(n + 1, sizeof(*build->files));
 	if (!build->files)
 		return -ENOMEM;
-	for (size_t arch = 0; arch < engine_n_archs(build->engine); arch++) {
-		if (options->arch && strcmp(options->arch, engine_arch(build->engine, arch)) != 0)
-			continue;
+	for (size_t arch = 0; arch < engine_n_archs(build->engine); arch++)
 		for (size_t i = 0; i < engine_n_files(build->engine, arch); i++)
 			build->files[build->n_files++] = engine_file(build->engine, arch, i);
-	}
-	if (build->n_files == 0) {
-		complain("the logic has no architecture '%s'", options->arch);
-		return -ENOENT;
-	}
 	qsort(build->files, build->n_files, sizeof(build->files[0]), compare_work);
 	return 0;
 }
@@ -286,7 +279,7 @@ int command_build(int argc, char **argv)
 		return EXIT_FAILURE;
 	for (size_t i = 0; i < faults; i++)
 		remember(&build, NULL, engine_fault(build.engine, i));
-	r = choose_files(&options, &build);
+	r = choose_files(&build);
 	if (r == 0)
 		r = make_folders(&build);
 	if (r == 0)

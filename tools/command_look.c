@@ -25,25 +25,6 @@ static int foreach_file(struct engine *engine, const char *arch, const char *nam
 	return r;
 }
 
-/* An engine on the logic that has the wanted architecture. */
-static int open_logic(const struct options *options, const char *logic, struct engine **ret_engine, size_t *ret_faults)
-{
-	_cleanup_(engine_unref_p) struct engine *engine = NULL;
-
-	int r = open_engine(options, logic, &engine, ret_faults);
-	if (r < 0)
-		return r;
-	bool found = !options->arch;
-	for (size_t arch = 0; arch < engine_n_archs(engine) && !found; arch++)
-		found = strcmp(engine_arch(engine, arch), options->arch) == 0;
-	if (!found) {
-		complain("the logic has no architecture '%s'", options->arch);
-		return -ENOENT;
-	}
-	*ret_engine = TAKE(engine);
-	return 0;
-}
-
 static int complain_error(int r, const struct error *error)
 {
 	complain("%s", error_text(error, r));
@@ -66,7 +47,7 @@ int command_ls(int argc, char **argv)
 
 	if (options_parse(argc, argv, OPTION_ARCH | OPTION_OUTPUT, 1, 1, "ls LOGIC [--arch A]", &options) < 0)
 		return EXIT_USAGE;
-	if (open_logic(&options, argv[optind], &engine, &faults) < 0)
+	if (open_engine(&options, argv[optind], &engine, &faults) < 0)
 		return EXIT_FAILURE;
 	foreach_file(engine, options.arch, NULL, print_name, NULL, &n);
 	return faults ? EXIT_FAILURE : EXIT_SUCCESS;
@@ -97,7 +78,7 @@ int command_hash(int argc, char **argv)
 
 	if (options_parse(argc, argv, OPTION_ARCH | OPTION_OUTPUT, 1, 2, "hash LOGIC [NAME] [--arch A]", &options) < 0)
 		return EXIT_USAGE;
-	if (open_logic(&options, argv[optind], &engine, NULL) < 0)
+	if (open_engine(&options, argv[optind], &engine, NULL) < 0)
 		return EXIT_FAILURE;
 	const char *name = optind + 1 < argc ? argv[optind + 1] : NULL;
 	int r = foreach_file(engine, options.arch, name, print_hash, engine, &n);
@@ -212,7 +193,7 @@ int command_show(int argc, char **argv)
 
 	if (options_parse(argc, argv, OPTION_ARCH | OPTION_OUTPUT, 1, 2, "show LOGIC [NAME] [--arch A]", &options) < 0)
 		return EXIT_USAGE;
-	if (open_logic(&options, argv[optind], &engine, NULL) < 0)
+	if (open_engine(&options, argv[optind], &engine, NULL) < 0)
 		return EXIT_FAILURE;
 	_cleanup_free_ char *name = optind + 1 < argc ? metadata_name(argv[optind + 1]) : NULL;
 	return ask(engine, &options, name, show_file);
@@ -225,7 +206,7 @@ int command_asm(int argc, char **argv)
 
 	if (options_parse(argc, argv, OPTION_ARCH | OPTION_OUTPUT, 2, 2, "asm LOGIC NAME [--arch A]", &options) < 0)
 		return EXIT_USAGE;
-	if (open_logic(&options, argv[optind], &engine, NULL) < 0)
+	if (open_engine(&options, argv[optind], &engine, NULL) < 0)
 		return EXIT_FAILURE;
 	return ask(engine, &options, argv[optind + 1], assemble_file);
 }
@@ -285,7 +266,7 @@ int command_coverage(int argc, char **argv)
 	if (options_parse(argc, argv, OPTION_ARCH | OPTION_JOBS | OPTION_OUTPUT | OPTION_JSON, 1, 1,
 			  "coverage LOGIC [--arch A] [-j N] [--json]", &options) < 0)
 		return EXIT_USAGE;
-	if (open_logic(&options, argv[optind], &engine, &faults) < 0)
+	if (open_engine(&options, argv[optind], &engine, &faults) < 0)
 		return EXIT_FAILURE;
 	int r = engine_coverage(engine, options.arch, &json, &error);
 	if (r < 0) {

@@ -294,6 +294,7 @@ int open_engine(const struct options *options, const char *logic, struct engine 
 	size_t n = 0;
 
 	engine.logic = logic;
+	engine.arch = options->arch;
 	engine.warn = warn;
 	int r = engine_new(&engine, ret_engine, &error);
 	if (r < 0) {

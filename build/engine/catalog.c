@@ -212,14 +212,6 @@ static int settle(struct engine_arch *arch, const struct edition *before, const 
 	return master && changes->n > n_before ? note_change(changes, master, ENGINE_EDITED) : 0;
 }
 
-static bool scan_has_arch(const struct edition *edition, const char *name)
-{
-	for (size_t i = 0; i < edition->catalog->n_archs; i++)
-		if (strcmp(edition->catalog->archs[i], name) == 0)
-			return true;
-	return false;
-}
-
 int catalog_take(struct engine *engine, const struct edition *before, const struct edition *edition, struct catalog_changes *changes)
 {
 	const struct logic_catalog *catalog = edition->catalog;
@@ -229,7 +221,7 @@ int catalog_take(struct engine *engine, const struct edition *before, const stru
 		if (engine_serves(engine, catalog->archs[i]))
 			r = want_arch(engine, edition, catalog->archs[i]);
 	for (size_t i = 0; r == 0 && i < engine->n_archs; i++)		/* all of an arch can be held back */
-		if (!scan_has_arch(edition, engine->archs[i]->name) && edition_held(edition, engine->archs[i]->name, NULL))
+		if (!edition_has_arch(edition, engine->archs[i]->name) && edition_held(edition, engine->archs[i]->name, NULL))
 			r = want_arch(engine, edition, engine->archs[i]->name);
 	for (size_t i = 0; r == 0 && i < engine->n_archs; i++)
 		r = sort_names(engine->archs[i]);
@@ -242,6 +234,8 @@ int catalog_take(struct engine *engine, const struct edition *before, const stru
 
 bool engine_serves(const struct engine *engine, const char *arch)
 {
+	if (engine->arch && strcmp(engine->arch, arch) != 0)
+		return false;
 	return isa_find(arch) || (engine->metadata_only && engine->keep_all);	/* metadata of all solutions needs no instruction tables */
 }
 

@@ -52,9 +52,22 @@ const struct held_base *edition_held(const struct edition *edition, const char *
 	return NULL;
 }
 
+bool edition_has_arch(const struct edition *edition, const char *arch)
+{
+	for (size_t i = 0; i < edition->catalog->n_archs; i++)
+		if (strcmp(edition->catalog->archs[i], arch) == 0)
+			return true;
+	return false;
+}
+
 /* ---- life ------------------------------------------------------------------------------------------------------------- */
 
-/* The faults of the scan, of bases, and one for each arch that is not served. */
+static bool is_wanted(const struct engine *engine, const char *arch)
+{
+	return !engine->arch || strcmp(engine->arch, arch) == 0;
+}
+
+/* The faults of the scan, of bases, and one for each arch that is not served though it is wanted. */
 static int collect_faults(const struct engine *engine, struct edition *edition)
 {
 	const struct logic_catalog *catalog = edition->catalog;
@@ -67,10 +80,10 @@ static int collect_faults(const struct engine *engine, struct edition *edition)
 		if (!(edition->faults[n++] = strdup(catalog->faults[i].message)))
 			return -ENOMEM;
 	for (size_t i = 0; i < catalog->n_bases; i++)
-		if (catalog->bases[i].fault && !(edition->faults[n++] = strdup(catalog->bases[i].fault)))
+		if (catalog->bases[i].fault && is_wanted(engine, catalog->bases[i].arch) && !(edition->faults[n++] = strdup(catalog->bases[i].fault)))
 			return -ENOMEM;
 	for (size_t i = 0; i < catalog->n_archs; i++)
-		if (!engine_serves(engine, catalog->archs[i]) &&
+		if (is_wanted(engine, catalog->archs[i]) && !engine_serves(engine, catalog->archs[i]) &&
 		    asprintf(&edition->faults[n++], "architecture '%s' cannot be generated yet: its logic is left out", catalog->archs[i]) < 0)
 			return -ENOMEM;
 	return 0;

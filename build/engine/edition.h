@@ -42,5 +42,8 @@ const struct logic_base *edition_base(const struct edition *edition, const char 
 /* The one that is held back, or of `name` NULL the first of the arch; NULL: none. */
 const struct held_base *edition_held(const struct edition *edition, const char *arch, const char *name);
 
+/* Does the scan know logic of that arch, of whatever use? */
+bool edition_has_arch(const struct edition *edition, const char *arch);
+
 /* Are the files of a base those of the other edition, as far as a scan can tell? A base that both lack counts as the same. */
 bool edition_same_base(const struct edition *a, const struct edition *b, const char *arch, const char *name);

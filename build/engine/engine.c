@@ -72,6 +72,8 @@ static int open_logic(struct engine *engine, struct error *error)
 		return r;
 	r = catalog_take(engine, NULL, engine->edition, &changes);
 	free(changes.changes);
+	if (r == 0 && engine->n_archs == 0 && engine->arch && !edition_has_arch(engine->edition, engine->arch))
+		return error_set(error, -ENOENT, "the logic has no architecture '%s'", engine->arch);
 	if (r == 0 && engine->n_archs == 0)
 		return error_set(error, -ENODATA, "'%s' has no usable logic: %s", engine->logic,
 				 engine->edition->faults[0] ? engine->edition->faults[0] : "it is empty");
@@ -83,6 +85,8 @@ static int init(struct engine *engine, const struct engine_options *options, str
 	const char *linker = options->linker ? options->linker : getenv("TENSILEFS_LINKER");
 
 	int r = copy_string(options->logic, &engine->logic);
+	if (r == 0)
+		r = copy_string(options->arch, &engine->arch);
 	if (r == 0)
 		r = copy_string(options->cache, &engine->cache_path);
 	if (r == 0)
@@ -97,9 +101,10 @@ static int init(struct engine *engine, const struct engine_options *options, str
 	r = linker_new(linker && *linker ? linker : NULL, &engine->linker);
 	if (r == 0)
 		r = memory_new(engine->cache ? MEMORY_WITH_CACHE : MEMORY_WITHOUT_CACHE, &engine->memory);
-	if (r == 0)
-		r = pool_new(options->jobs ? options->jobs : cpus_available(), &engine->pool);
-	return r;
+	if (r < 0)
+		return r;
+	r = pool_new(options->jobs ? options->jobs : cpus_available(), &engine->pool);
+	return r < 0 ? error_set(error, r, "cannot start worker threads: %s", strerror(-r)) : 0;
 }
 
 int engine_new(const struct engine_options *options, struct engine **ret_engine, struct error *error)
@@ -141,6 +146,7 @@ struct engine *engine_unref(struct engine *engine)
 	catalog_release(engine);
 	free(engine->custom_kernels);
 	free(engine->cache_path);
+	free(engine->arch);
 	free(engine->logic);
 	pthread_mutex_destroy(&engine->lock);
 	free(engine);

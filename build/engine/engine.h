@@ -47,6 +47,7 @@ enum engine_priority { ENGINE_WAITED, ENGINE_AHEAD };
 
 struct engine_options {
 	const char *logic;		/* folder or file */
+	const char *arch;		/* only this architecture, of whose absence -ENOENT tells; NULL: all */
 	const char *cache;		/* folder of the LMDB; NULL: no cache on disk */
 	uint64_t cache_max_bytes;	/* 0: no limit */
 	const char *linker;		/* NULL: $TENSILEFS_LINKER, else ld.lld-22 ... ld.lld-17, ld.lld on PATH */

@@ -75,6 +75,7 @@ struct engine {
 	enum bundle_kind bundle;
 	bool names_tensile, keep_all, metadata_only;
 	char *logic, *cache_path, *custom_kernels;
+	char *arch;			/* or NULL */
 	void (*warn)(void *userdata, const char *message);
 	void *warn_userdata;
 

@@ -95,6 +95,20 @@ static void test_an_architecture_that_is_not_there_is_named(void **state)
 	}
 }
 
+/* Of a library for many architectures, what is wrong with the others is of no concern. */
+static void test_one_architecture_is_served_alone(void **state)
+{
+	const char *logic = copy_logic(state, "logic", 2), *out = in_scratch(state, "built");
+
+	assert_int_equal(shell("cp -r '%s/../../tests/assets/logic/archs/gfx90a' '%s'", sample_logic(), logic), 0);
+	assert_int_equal(run(state, "ls '%s'", logic), 1);
+	must_complain_once(state, "architecture 'gfx90a' cannot be generated yet");
+	assert_int_equal(run(state, "build --no-cache --linker '%s' --arch gfx942 '%s' '%s'", real_linker(), logic, out), 0);
+	assert_int_equal(shell("test ! -s '%s' && test \"$(ls '%s')\" = gfx942", in_scratch(state, "err"), out), 0);
+	assert_int_equal(run(state, "ls --arch gfx90a '%s'", logic), 1);
+	must_complain_once(state, "architecture 'gfx90a' cannot be generated yet");
+}
+
 static void test_bad_input_is_told_once(void **state)
 {
 	assert_int_equal(run(state, "ls '%s/nothing'", (char *)*state), 1);
@@ -341,6 +355,7 @@ int main(void)
 		TEST(test_each_command_explains_itself),
 		TEST(test_wrong_options_are_named),
 		TEST(test_an_architecture_that_is_not_there_is_named),
+		TEST(test_one_architecture_is_served_alone),
 		TEST(test_bad_input_is_told_once),
 		TEST(test_what_a_build_needs_must_not_lie_inside_the_mountpoint),
 		TEST(test_without_home_the_cache_is_that_of_the_user),
