@@ -22,7 +22,7 @@ static const char *state_name(enum engine_state state)
 
 static bool is_linked(const struct engine_file *file)
 {
-	return engine_file_kind(file) != ENGINE_METADATA && engine_file_kind(file) != ENGINE_MASTER;
+	return engine_file_kind(file) == ENGINE_CODE_OBJECT || engine_file_kind(file) == ENGINE_HELPER || engine_file_kind(file) == ENGINE_RAW;
 }
 
 static void print_hash(const struct cachedb_key *hash, struct buffer *value)

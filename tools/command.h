@@ -35,8 +35,8 @@ enum {
 	OPTION_ARCH = 1 << 0,		/* --arch A */
 	OPTION_JOBS = 1 << 1,		/* -j N, --jobs N */
 	OPTION_CACHE = 1 << 2,		/* --cache DIR, --no-cache, --cache-size BYTES */
-	OPTION_OUTPUT = 1 << 3,		/* --bundle, --names, --keep-all, --custom-kernels, --linker: what decides the bytes */
-	OPTION_METADATA = 1 << 4,	/* --metadata-only */
+	OPTION_OUTPUT = 1 << 3,		/* --bundle, --names, --keep-all, --library-format, --custom-kernels, --linker: what decides the bytes */
+	OPTION_METADATA = 1 << 4,	/* --metadata-only, --layout: of a build */
 	OPTION_JSON = 1 << 5,		/* --json */
 	OPTION_MOUNT = 1 << 6,		/* -f, -o */
 };
@@ -44,7 +44,7 @@ enum {
 struct options {
 	struct engine_options engine;
 	const char *arch;
-	bool no_cache, json, foreground;
+	bool no_cache, flat, json, foreground;
 	struct buffer mount;		/* all -o, joined with commas and NUL-terminated; or empty */
 	char *default_cache;
 };

@@ -11,11 +11,12 @@
 #include <sys/stat.h>
 
 #define USAGE "build LOGIC OUT [--arch A] [-j N] [--bundle plain|compressed|none] [--names stable|tensile] [--metadata-only] [--keep-all] " \
-	      "[--custom-kernels DIR]"
+	      "[--library-format msgpack|yaml] [--layout arch|flat] [--custom-kernels DIR]"
 
 struct build {
 	struct engine *engine;
 	const char *out;
+	bool flat;			/* all architectures in one folder */
 	struct engine_file **files;
 	size_t n_files;
 	bool progress;			/* stderr is a terminal */
@@ -73,17 +74,18 @@ static int write_file(const char *path, const char *temporary, const void *data,
 static int save(const struct build *build, const char *arch, const char *name, const void *data, size_t size, struct error *error)
 {
 	_cleanup_free_ char *path = NULL, *temporary = NULL;
+	const char *slash = build->flat ? "" : "/", *folder = build->flat ? "" : arch;
 
-	if (asprintf(&path, "%s/%s/%s", build->out, arch, name) < 0) {
+	if (asprintf(&path, "%s%s%s/%s", build->out, slash, folder, name) < 0) {
 		path = NULL;
 		return -ENOMEM;
 	}
-	if (asprintf(&temporary, "%s/%s/.%s.%d", build->out, arch, name, (int)getpid()) < 0) {
+	if (asprintf(&temporary, "%s%s%s/.%s.%d", build->out, slash, folder, name, (int)getpid()) < 0) {
 		temporary = NULL;
 		return -ENOMEM;
 	}
 	int r = write_file(path, temporary, data, size);
-	return r < 0 ? error_set(error, r, "cannot write it into '%s/%s': %s", build->out, arch, strerror(-r)) : 0;
+	return r < 0 ? error_set(error, r, "cannot write it into '%s%s%s': %s", build->out, slash, folder, strerror(-r)) : 0;
 }
 
 static int make_folder(const char *path)
@@ -99,7 +101,7 @@ static int make_folders(const struct build *build)
 {
 	int r = make_folder(build->out);
 
-	for (size_t i = 0; r == 0 && i < build->n_files; i++) {
+	for (size_t i = 0; r == 0 && !build->flat && i < build->n_files; i++) {
 		_cleanup_free_ char *path = NULL;
 		const char *arch = engine_file_arch(build->files[i]);
 		if (i && strcmp(arch, engine_file_arch(build->files[i - 1])) == 0)
@@ -233,32 +235,68 @@ static int choose_files(struct build *build)
 	if (!build->files)
 		return -ENOMEM;
 	for (size_t arch = 0; arch < engine_n_archs(build->engine); arch++)
-		for (size_t i = 0; i < engine_n_files(build->engine, arch); i++)
-			build->files[build->n_files++] = engine_file(build->engine, arch, i);
+		for (size_t i = 0; i < engine_n_files(build->engine, arch); i++) {
+			struct engine_file *file = engine_file(build->engine, arch, i);
+			if (!build->flat || engine_file_kind(file) != ENGINE_MANIFEST)	/* write_texts() joins those */
+				build->files[build->n_files++] = file;
+		}
 	qsort(build->files, build->n_files, sizeof(build->files[0]), compare_work);
 	return 0;
 }
 
-/* Beside metadata that is made alone, what the other files would consist of. */
-static int write_lists(struct build *build)
+/* ---- lists ------------------------------------------------------------------------------------------------------------ */
+
+enum text { TEXT_KERNELS, TEXT_HELPERS, TEXT_MANIFEST, N_TEXTS };
+
+static int save_texts(const struct build *build, const char *arch, struct buffer texts[N_TEXTS], struct error *error)
 {
-	const char *arch = NULL;
+	static const char *const names[] = { "kernels.txt", "helpers.txt", "TensileManifest.txt" };
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < build->n_files; i++) {
-		_cleanup_buffer_ struct buffer kernels = { 0 }, helpers = { 0 };
-		struct error error = { 0 };
-		if (arch && strcmp(arch, engine_file_arch(build->files[i])) == 0)
-			continue;
-		arch = engine_file_arch(build->files[i]);
-		r = engine_list_kernels(build->engine, arch, &kernels, &helpers, &error);
-		if (r == 0)
-			r = save(build, arch, "kernels.txt", kernels.data, kernels.size, &error);
-		if (r == 0)
-			r = save(build, arch, "helpers.txt", helpers.data, helpers.size, &error);
-		if (r < 0)
-			complain("cannot list the kernels of %s: %s", arch, error_text(&error, r));
+	for (int i = 0; i < N_TEXTS; i++) {
+		if (r == 0 && texts[i].size)
+			r = save(build, arch, names[i], texts[i].data, texts[i].size, error);
+		buffer_release(&texts[i]);
 	}
+	return r;
+}
+
+static int add_manifest(struct build *build, const char *arch, struct buffer *text, struct error *error)
+{
+	struct engine_file *file = engine_lookup(build->engine, arch, "TensileManifest.txt");
+	_cleanup_(artifact_unref_p) struct artifact *artifact = NULL;
+
+	int r = file ? engine_get(build->engine, file, &artifact, error) : 0;
+	if (r == 0 && file)
+		buffer_append(text, artifact->data, artifact->size);
+	return r == 0 && text->failed ? -ENOMEM : r;
+}
+
+/*
+ * Texts that are about other files: beside metadata that is made alone, what the rest would consist of, and in a flat layout the manifest
+ * of all architectures.
+ */
+static int write_texts(struct build *build, bool metadata_only)
+{
+	struct buffer texts[N_TEXTS] = { 0 };
+	struct error error = { 0 };
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < engine_n_archs(build->engine); i++) {
+		const char *arch = engine_arch(build->engine, i);
+		if (engine_n_files(build->engine, i) == 0)
+			continue;
+		if (metadata_only)
+			r = engine_list_kernels(build->engine, arch, &texts[TEXT_KERNELS], &texts[TEXT_HELPERS], &error);
+		if (r == 0 && build->flat)
+			r = add_manifest(build, arch, &texts[TEXT_MANIFEST], &error);
+		if (r == 0 && !build->flat)
+			r = save_texts(build, arch, texts, &error);
+	}
+	int saved = save_texts(build, "", texts, &error);	/* whatever happened: it frees them */
+	r = r < 0 ? r : saved;
+	if (r < 0)
+		complain("cannot list the files or their kernels: %s", error_text(&error, r));
 	return r;
 }
 
@@ -274,6 +312,7 @@ int command_build(int argc, char **argv)
 	if (options.engine.jobs == 0)
 		options.engine.jobs = cpus_available();
 	build.out = argv[optind + 1];
+	build.flat = options.flat;
 	r = open_engine(&options, argv[optind], &build.engine, &faults);
 	if (r < 0)
 		return EXIT_FAILURE;
@@ -285,8 +324,8 @@ int command_build(int argc, char **argv)
 	if (r == 0)
 		r = build_all(&build, options.engine.jobs + 1);
 	wait_for_all(&build);
-	if (r == 0 && !build.failed && options.engine.metadata_only)
-		r = write_lists(&build);
+	if (r == 0 && !build.failed)
+		r = write_texts(&build, options.engine.metadata_only);
 	engine_unref(build.engine);
 	forget_all(&build);
 	free(build.files);

@@ -84,7 +84,7 @@ static int set_number(struct options *options, const char *name, const char *val
 int options_set(struct options *options, const char *name, const char *value)
 {
 	static const char *const bundles[] = { "none", "plain", "compressed" };	/* in the order of enum bundle_kind */
-	static const char *const names[] = { "stable", "tensile" };
+	static const char *const names[] = { "stable", "tensile" }, *const formats[] = { "msgpack", "yaml" };
 	unsigned choice;
 	int r = 0;
 
@@ -110,6 +110,10 @@ int options_set(struct options *options, const char *name, const char *value)
 		r = parse_choice(name, value, names, ARRAY_SIZE(names), &choice);
 		if (r == 0)
 			options->engine.names_tensile = choice == 1;
+	} else if (strcmp(name, "library-format") == 0) {
+		r = parse_choice(name, value, formats, ARRAY_SIZE(formats), &choice);
+		if (r == 0)
+			options->engine.library_yaml = choice == 1;
 	} else {
 		r = -ENOENT;
 	}
@@ -173,12 +177,17 @@ static const struct {
 	{ { "custom-kernels", required_argument, NULL, 's' }, OPTION_OUTPUT, "DIR",
 	  "hand-written kernels (those of the hipBLASLt checkout around LOGIC)" },
 	{ { "metadata-only", no_argument, NULL, 'm' }, OPTION_METADATA, NULL, "no kernels: only .dat files, with lists of the kernels" },
+	{ { "library-format", required_argument, NULL, 's' }, OPTION_OUTPUT, "KIND", "of metadata: msgpack (the default, .dat), yaml (.yaml)" },
+	{ { "layout", required_argument, NULL, 'l' }, OPTION_METADATA, "KIND", "arch: a folder for each architecture (the default); flat: one for all" },
 	{ { "json", no_argument, NULL, 'J' }, OPTION_JSON, NULL, "for programs to read" },
 	{ { "foreground", no_argument, NULL, 'f' }, OPTION_MOUNT, NULL, "do not go into the background (-f)" },
 	{ { "options", required_argument, NULL, 'o' }, OPTION_MOUNT, "LIST",
 	  "mount options (-o LIST): each of these by name (jobs=N, no-cache ...), or\n"
 	  "ahead=N               files built ahead of a sequential reader\n"
 	  "entry_timeout=SECONDS how long the kernel may keep a name\n"
+	  "idle_timeout=SECONDS  unmount when nobody has used it for that long\n"
+	  "linker_timeout=SECONDS how long a link may take (300)\n"
+	  "notify_fd=N           a descriptor that gets a newline when the mount is ready\n"
 	  "nonempty              mount over a folder that is not empty\n"
 	  "allow_other           let other users in, and what else mount.fuse3(8) has" },
 	{ { "help", no_argument, NULL, 'h' }, ~0u, NULL, "this text" },
@@ -213,6 +222,17 @@ static int complain_option(const char *command, int letter, const char *word)
 	return -EINVAL;
 }
 
+static int set_layout(struct options *options, const char *value)
+{
+	static const char *const layouts[] = { "arch", "flat" };
+	unsigned choice;
+
+	int r = parse_choice("layout", value, layouts, ARRAY_SIZE(layouts), &choice);
+	if (r == 0)
+		options->flat = choice == 1;
+	return r;
+}
+
 /* One that getopt_long() has taken. */
 static int take_option(struct options *options, int letter, const char *long_name)
 {
@@ -227,6 +247,8 @@ static int take_option(struct options *options, int letter, const char *long_nam
 	case 'm':
 		options->engine.metadata_only = true;
 		return 0;
+	case 'l':
+		return set_layout(options, optarg);
 	case 'J':
 		options->json = true;
 		return 0;

@@ -102,7 +102,7 @@ static int want_base(struct engine *engine, struct engine_arch *arch, const char
 {
 	int r = engine->metadata_only ? 0 : want_file(engine, arch, ENGINE_CODE_OBJECT, base, "%s.co");
 
-	return r < 0 ? r : want_file(engine, arch, ENGINE_METADATA, base, "%s.dat");
+	return r < 0 ? r : want_file(engine, arch, ENGINE_METADATA, base, engine->library_yaml ? "%s.yaml" : "%s.dat");
 }
 
 static struct engine_arch *find_arch(const struct engine *engine, const char *name)
@@ -143,9 +143,15 @@ static int want_arch(struct engine *engine, const struct edition *edition, const
 		if (strcmp(edition->held[i].arch, name) == 0)
 			r = want_base(engine, arch, edition->held[i].name);
 	if (r == 0)
-		r = want_file(engine, arch, ENGINE_MASTER, NULL, "TensileLibrary_lazy_%s.dat");
-	if (r == 0 && !engine->metadata_only)
-		r = want_file(engine, arch, ENGINE_HELPER, NULL, "Kernels.so-000-%s.hsaco");
+		r = want_file(engine, arch, ENGINE_MASTER, NULL,
+			      engine->library_yaml ? "TensileLibrary_lazy_%s.yaml" : "TensileLibrary_lazy_%s.dat");
+	if (r < 0 || engine->metadata_only)
+		return r;
+	r = want_file(engine, arch, ENGINE_HELPER, NULL, "Kernels.so-000-%s.hsaco");
+	if (r == 0)
+		r = want_file(engine, arch, ENGINE_MAPPING, NULL, "TensileLiteLibrary_lazy_%s_Mapping.dat");
+	if (r == 0)
+		r = want_file(engine, arch, ENGINE_MANIFEST, NULL, "TensileManifest.txt");
 	return r;
 }
 
@@ -186,11 +192,27 @@ static int note_change(struct catalog_changes *changes, struct engine_file *file
 	return 0;
 }
 
+/* What is about other files of the arch changes with them: master, mapping, manifest. */
+static int note_lists(struct engine_arch *arch, size_t n_before, struct catalog_changes *changes)
+{
+	size_t n = changes->n;
+
+	for (size_t i = 0; i < arch->n_files; i++) {
+		struct engine_file *file = arch->files[i];
+		bool noted = file->base || file->kind == ENGINE_HELPER || !file->present;
+		for (size_t k = n_before; k < n && !noted; k++)
+			noted = changes->changes[k].file == file;
+		int r = noted ? 0 : note_change(changes, file, ENGINE_EDITED);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
 /* What is wanted is present from now on, and nothing else. */
 static int settle(struct engine_arch *arch, const struct edition *before, const struct edition *edition, struct catalog_changes *changes)
 {
 	size_t n_before = changes->n;
-	struct engine_file *master = NULL;
 	int r = 0;
 
 	arch->present = false;
@@ -200,8 +222,6 @@ static int settle(struct engine_arch *arch, const struct edition *before, const 
 		file->present = file->wanted;
 		file->wanted = false;
 		arch->present |= file->present;
-		if (file->kind == ENGINE_MASTER && was && file->present)
-			master = file;
 		if (was != file->present)
 			r = note_change(changes, file, was ? ENGINE_REMOVED : ENGINE_ADDED);
 		else if (was && is_edited(file, before, edition))
@@ -209,7 +229,7 @@ static int settle(struct engine_arch *arch, const struct edition *before, const 
 		if (r < 0)
 			return r;
 	}
-	return master && changes->n > n_before ? note_change(changes, master, ENGINE_EDITED) : 0;
+	return changes->n > n_before ? note_lists(arch, n_before, changes) : 0;
 }
 
 int catalog_take(struct engine *engine, const struct edition *before, const struct edition *edition, struct catalog_changes *changes)

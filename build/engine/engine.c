@@ -99,6 +99,8 @@ static int init(struct engine *engine, const struct engine_options *options, str
 	if (r < 0)
 		return r;
 	r = linker_new(linker && *linker ? linker : NULL, &engine->linker);
+	if (r == 0 && options->linker_seconds)
+		linker_set_limit(engine->linker, options->linker_seconds);
 	if (r == 0)
 		r = memory_new(engine->cache ? MEMORY_WITH_CACHE : MEMORY_WITHOUT_CACHE, &engine->memory);
 	if (r < 0)
@@ -118,6 +120,7 @@ int engine_new(const struct engine_options *options, struct engine **ret_engine,
 		.names_tensile = options->names_tensile,
 		.keep_all = options->keep_all,
 		.metadata_only = options->metadata_only,
+		.library_yaml = options->library_yaml,
 		.warn = options->warn,
 		.warn_userdata = options->warn_userdata,
 	};
@@ -273,8 +276,8 @@ int engine_file_identity(struct engine_file *file, const struct edition *edition
 		const struct logic_base *base = edition_base(edition, file->arch, file->base, NULL);
 		return base ? libraries_identity(edition->libraries, base, ret_identity, ret_settled) : -ENOENT;
 	}
-	int r = identity_of_catalog(edition, file->kind == ENGINE_MASTER ? file->arch : NULL, ret_identity);
-	if (r == 0)
-		*ret_settled = true;
+	int r = identity_of_catalog(edition, file->kind == ENGINE_HELPER ? NULL : file->arch, ret_identity);
+	if (r == 0)		/* indices of the peer's names are a matter of content, which a scan does not see */
+		*ret_settled = file->kind != ENGINE_MAPPING || !file->engine->names_tensile;
 	return r;
 }

@@ -40,6 +40,8 @@ enum engine_kind {
 	ENGINE_HELPER,		/* Kernels.so-000-<arch>.hsaco: a bare code object, as upstream ships it */
 	ENGINE_METADATA,	/* <base>.dat */
 	ENGINE_MASTER,		/* TensileLibrary_lazy_<arch>.dat */
+	ENGINE_MAPPING,		/* TensileLiteLibrary_lazy_<arch>_Mapping.dat */
+	ENGINE_MANIFEST,	/* TensileManifest.txt */
 	ENGINE_RAW,		/* the code object inside a bundle; not listed, see engine_raw() */
 };
 
@@ -51,10 +53,12 @@ struct engine_options {
 	const char *cache;		/* folder of the LMDB; NULL: no cache on disk */
 	uint64_t cache_max_bytes;	/* 0: no limit */
 	const char *linker;		/* NULL: $TENSILEFS_LINKER, else ld.lld-22 ... ld.lld-17, ld.lld on PATH */
+	unsigned linker_seconds;	/* how long one link may take; 0: five minutes */
 	enum bundle_kind bundle;
 	bool names_tensile;
 	bool keep_all;			/* .dat with every solution, generated or not */
-	bool metadata_only;		/* .dat files alone; with keep_all also of architectures that no kernels are generated for */
+	bool metadata_only;		/* libraries' metadata alone; with keep_all also of architectures that no kernels are generated for */
+	bool library_yaml;		/* it is YAML, and ".yaml" takes the place of ".dat" */
 	const char *custom_kernels;	/* folder of hand-written kernels; NULL: found in the hipBLASLt checkout that the logic is part of */
 	unsigned jobs;			/* worker threads; 0: affinity and cgroup quota */
 	/* Told, from any thread, what went wrong without stopping anything: the cache cannot be used. May be NULL. */

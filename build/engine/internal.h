@@ -73,7 +73,7 @@ struct engine_statistics {		/* since the engine began */
 
 struct engine {
 	enum bundle_kind bundle;
-	bool names_tensile, keep_all, metadata_only;
+	bool names_tensile, keep_all, metadata_only, library_yaml;
 	char *logic, *cache_path, *custom_kernels;
 	char *arch;			/* or NULL */
 	void (*warn)(void *userdata, const char *message);
@@ -120,7 +120,7 @@ void engine_cache_failed(struct engine *engine, const char *message);
  */
 struct production {
 	struct library *library;
-	struct buffer bytes;		/* ENGINE_METADATA, ENGINE_MASTER: all of the file */
+	struct buffer bytes;		/* of what is not linked: all of the file */
 };
 int production_plan(struct engine_file *file, const struct edition *edition, const char *linker, struct production *ret_production,
 		    struct cachedb_key *ret_hash, struct error *error);
@@ -129,6 +129,10 @@ int production_run(struct engine_file *file, struct production *production, cons
 void production_release(struct production *production);
 
 uint64_t now_us(void);			/* monotonic */
+
+/* ---- manifest.c ---- */
+
+int manifest_write(const struct engine *engine, const struct edition *edition, const char *arch, struct buffer *ret_text);
 
 /* ---- known.c ---- */
 

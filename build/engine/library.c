@@ -361,3 +361,25 @@ int libraries_identity(struct libraries *libraries, const struct logic_base *bas
 	*ret_settled = own.settled && custom.settled;
 	return 0;
 }
+
+/* ---- the mapping ------------------------------------------------------------------------------------------------------ */
+
+int libraries_write_mapping(struct libraries *libraries, const char *arch, struct buffer *ret_dat, struct error *error)
+{
+	const struct logic_catalog *catalog = libraries->catalog;
+	const struct logic_naming *naming = NULL;
+	struct cachedb_key identity;
+	size_t first = 0;
+	bool settled;
+
+	while (first < catalog->n_bases && strcmp(catalog->bases[first].arch, arch) != 0)
+		first++;
+	if (libraries->namings && first < catalog->n_bases) {
+		int r = libraries_identity(libraries, &catalog->bases[first], &identity, &settled);
+		if (r == 0)
+			r = namings_get(libraries->namings, arch, &identity, &naming, error);
+		if (r < 0)
+			return r;
+	}
+	return logic_write_mapping(catalog, arch, naming, ret_dat);
+}

@@ -41,6 +41,9 @@ int libraries_get(struct libraries *libraries, const struct logic_base *base, en
 struct library *library_unref(struct library *library);		/* accepts NULL, returns NULL */
 DEFINE_CLEANUP(struct library *, library_unref)
 
+/* The mapping of an arch, see logic_write_mapping(). */
+int libraries_write_mapping(struct libraries *libraries, const char *arch, struct buffer *ret_dat, struct error *error);
+
 /*
  * The identity of all the logic that a base depends on, see identity.h: its own files, or all of the arch where names depend on them, and the
  * sources of hand-written kernels. What is not its own is looked at ten times a second at most, which is harmless: an identity that is older than the content read under it never

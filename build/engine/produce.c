@@ -43,20 +43,38 @@ static int get_library(struct engine_file *file, const struct edition *edition, 
 	return base ? libraries_get(edition->libraries, base, content, ret_library, error) : -ENOENT;
 }
 
+static int to_yaml(struct buffer *bytes)
+{
+	_cleanup_buffer_ struct buffer dat = *bytes;
+
+	*bytes = (struct buffer){ 0 };
+	return logic_dat_to_yaml(&dat, bytes);
+}
+
 static int plan_metadata(struct engine_file *file, const struct edition *edition, struct production *production, struct cachedb_key *ret_hash,
 			 struct error *error)
 {
 	struct engine *engine = file->engine;
 	int r;
 
-	if (file->kind == ENGINE_MASTER) {
+	switch (file->kind) {
+	case ENGINE_MASTER:
 		r = logic_write_master(edition->catalog, file->arch, &production->bytes);
-	} else {
+		break;
+	case ENGINE_MAPPING:
+		r = libraries_write_mapping(edition->libraries, file->arch, &production->bytes, error);
+		break;
+	case ENGINE_MANIFEST:
+		r = manifest_write(engine, edition, file->arch, &production->bytes);
+		break;
+	default:
 		r = get_library(file, edition, engine->keep_all ? LIBRARY_ALL : LIBRARY_GENERATED, &production->library, error);
 		if (r < 0)
 			return r;
 		r = logic_write_dat(production->library->logic, &production->bytes);
 	}
+	if (r == 0 && engine->library_yaml && (file->kind == ENGINE_MASTER || file->kind == ENGINE_METADATA))
+		r = to_yaml(&production->bytes);
 	if (r < 0)
 		return error_set(error, r, "cannot write '%s': %s", file->name, strerror(-r));
 	return plan_hash_metadata(&production->bytes, ret_hash);

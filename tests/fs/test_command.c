@@ -149,8 +149,8 @@ static void test_a_build_without_linker_writes_metadata_and_fails(void **state)
 
 	assert_int_equal(run(state, "build --no-cache --linker /no/ld.lld '%s' '%s'", logic, out), 1);
 	must_say(state, "err", "the linker '/no/ld.lld' cannot be found or run");
-	must_say(state, "err", "3 of 6 files could not be built");
-	assert_int_equal(shell("test $(ls -A '%s/gfx942' | wc -l) = 3 && test $(ls '%s/gfx942'/*.dat | wc -l) = 3", out, out), 0);
+	must_say(state, "err", "3 of 8 files could not be built");
+	assert_int_equal(shell("test $(ls -A '%s/gfx942' | wc -l) = 5 && test $(ls '%s/gfx942'/*.dat | wc -l) = 4", out, out), 0);
 	assert_int_equal(run(state, "build --no-cache --linker /no/ld.lld --metadata-only '%s' '%s'", logic, out), 0);
 }
 
@@ -178,7 +178,7 @@ static void test_a_build_is_silent_off_a_terminal_and_leaves_nothing_else(void *
 
 	assert_int_equal(run(state, "build --cache '%s' --linker '%s' -j 3 '%s' '%s'", in_scratch(state, "cache"), real_linker(), logic, out), 0);
 	assert_int_equal(shell("test ! -s '%s' && test ! -s '%s'", in_scratch(state, "out"), in_scratch(state, "err")), 0);
-	assert_int_equal(shell("test $(ls -A '%s/gfx942' | wc -l) = 6", out), 0);
+	assert_int_equal(shell("test $(ls -A '%s/gfx942' | wc -l) = 8", out), 0);
 	assert_int_equal(run(state, "ls '%s'", logic), 0);
 	assert_int_equal(shell("cd '%s' && ls -d */* | LC_ALL=C sort | cmp - '%s'", out, in_scratch(state, "out")), 0);
 }
@@ -191,7 +191,7 @@ static void test_a_faulty_file_makes_the_build_fail_and_the_rest_is_built(void *
 	assert_int_equal(run(state, "build --no-cache --linker '%s' '%s' '%s'", real_linker(), logic, out), 1);
 	must_say(state, "err", "strange.yaml': line 3");
 	must_say(state, "err", "gfx777");
-	assert_int_equal(shell("test $(ls -A '%s/gfx942' | wc -l) = 6", out), 0);
+	assert_int_equal(shell("test $(ls -A '%s/gfx942' | wc -l) = 8", out), 0);
 }
 
 static void test_two_files_that_claim_one_artifact_are_named(void **state)
@@ -219,7 +219,7 @@ static void test_looking_shows_parameters_hashes_and_assembly(void **state)
 	must_say(state, "out", "DepthU");
 	must_say(state, "out", "hint");
 	assert_int_equal(run(state, "hash --linker '%s' '%s'", real_linker(), logic), 0);
-	assert_int_equal(shell("test $(grep -cE '^[0-9a-f]{64}  gfx942/' '%s') = 4", in_scratch(state, "out")), 0);
+	assert_int_equal(shell("test $(grep -cE '^[0-9a-f]{64}  gfx942/' '%s') = 6", in_scratch(state, "out")), 0);
 	assert_int_equal(run(state, "asm '%s' \"$('%s' ls '%s' | grep '\\.co$' | cut -d/ -f2)\"", logic, tensilefs(), logic), 0);
 	must_say(state, "out", "s_endpgm");
 	_cleanup_free_ char *listing = read_text(in_scratch(state, "out"), NULL);
@@ -287,6 +287,33 @@ static void test_metadata_of_architectures_without_kernels_is_the_peers(void **s
 	/* where kernels are wanted there are none, and that is said */
 	assert_int_equal(run(state, "build --no-cache --linker /no/ld.lld --metadata-only '%s' '%s-kept'", logic, in_scratch(state, "built")), 1);
 	must_say(state, "err", "architecture 'gfx90a' cannot be generated yet");
+}
+
+/* The manifest lists what there is but itself and the mapping, which came when manifests went. */
+static void test_layouts_and_formats_of_the_peer(void **state)
+{
+	const char *logic = copy_logic(state, "logic", 2), *out = in_scratch(state, "built"), *kept = in_scratch(state, "assets");
+
+	assert_int_equal(run(state, "build --no-cache --linker '%s' --library-format yaml '%s' '%s'", real_linker(), logic, out), 0);
+	assert_int_equal(shell("cd '%s/gfx942' && ls | grep -v -e Manifest -e _Mapping | LC_ALL=C sort >../is && LC_ALL=C sort TensileManifest.txt | "
+			       "cmp - ../is", out), 0);
+	assert_int_equal(shell("cd '%s/gfx942' && head -n 1 TensileLibrary_lazy_gfx942.yaml | grep -qx -e --- && test ! -e *_gfx942.dat", out), 0);
+	/* YAML as the peer's own writer has it */
+	assert_int_equal(shell("cp -r '%s/../../tests/assets/logic' '%s'", sample_logic(), kept), 0);
+	assert_int_equal(run(state, "build --no-cache --metadata-only --keep-all --names tensile --library-format yaml '%s' '%s-yaml'", sample_logic(),
+			     out), 0);
+	assert_int_equal(shell("cd '%s-yaml/gfx942' && sha256sum -c --quiet '%s/sample-yaml.sha256'", out, kept), 0);
+	/* one folder for several architectures */
+	assert_int_equal(run(state, "build --no-cache --metadata-only --keep-all --layout flat '%s/archs' '%s-flat'", kept, out), 0);
+	assert_int_equal(run(state, "build --no-cache --metadata-only --keep-all '%s/archs' '%s-archs'", kept, out), 0);
+	assert_int_equal(shell("cd '%s-archs' && for f in */*.dat; do cmp $f ../built-flat/${f#*/} || exit 1; done", out), 0);
+	assert_int_equal(shell("cd '%s-archs' && cat */kernels.txt | cmp - ../built-flat/kernels.txt && cat */helpers.txt | awk '!n[$0]++' | "
+			       "cmp - ../built-flat/helpers.txt",
+			       out), 0);
+	assert_int_equal(run(state, "build --no-cache --linker '%s' --layout flat '%s' '%s-one'", real_linker(), logic, out), 0);
+	assert_int_equal(shell("cd '%s-one' && test $(ls | wc -l) = 8 && grep -q hsaco TensileManifest.txt", out), 0);
+	assert_int_equal(run(state, "build --layout round '%s' x", logic), 2);
+	must_complain_once(state, "--layout: 'round' is not one of 'arch', 'flat'");
 }
 
 static void test_hand_written_kernels_are_found_beside_the_logic(void **state)
@@ -369,6 +396,7 @@ int main(void)
 		TEST(test_peer_names_depend_on_the_whole_library),
 		TEST(test_metadata_alone_is_the_peers),
 		TEST(test_metadata_of_architectures_without_kernels_is_the_peers),
+		TEST(test_layouts_and_formats_of_the_peer),
 		TEST(test_hand_written_kernels_are_found_beside_the_logic),
 		TEST(test_checking_logic_tells_file_line_and_solution),
 		TEST(test_the_cache_can_be_looked_after),
