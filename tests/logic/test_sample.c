@@ -2,6 +2,7 @@
 /* The sample library: names and metadata are those that the peer makes of it, and nothing but the solutions decides about stable ones. */
 #include "tests/logic/common.h"
 
+#include <math.h>
 #include <msgpack.h>
 
 #define HHS_NN "TensileLibrary_HH_HH_HA_Bias_SAV_UA_Type_HH_HPA_Contraction_l_Ailk_Bljk_Cijk_Dijk_gfx942"
@@ -300,6 +301,105 @@ static int note_parameter(void *userdata, const char *key, const char *value, co
 	return 0;
 }
 
+/* Smallest indices are those of the loaded solutions. */
+static void check_mapping(const struct logic_catalog *catalog, enum logic_names names)
+{
+	struct logic_naming *naming = NULL;
+	struct buffer dat = { 0 };
+	struct error error = { 0 };
+	msgpack_unpacked unpacked;
+	int64_t before = -1;
+
+	if (names == LOGIC_NAMES_TENSILE)
+		assert_int_equal(logic_naming_new(catalog, "gfx942", NULL, NULL, &naming, &error), 0);
+	const struct logic_options options = { .names = names, .naming = naming };
+	assert_int_equal(logic_write_mapping(catalog, "gfx942", naming, &dat), 0);
+	msgpack_unpacked_init(&unpacked);
+	assert_int_equal(msgpack_unpack_next(&unpacked, (const char *)dat.data, dat.size, NULL), MSGPACK_UNPACK_SUCCESS);
+	const msgpack_object_map *map = &unpacked.data.via.map;
+	assert_int_equal(unpacked.data.type, MSGPACK_OBJECT_MAP);
+	assert_int_equal(map->size, catalog->n_bases);
+	for (uint32_t i = 0; i < map->size; i++) {
+		char *name = strndup(map->ptr[i].val.via.str.ptr, map->ptr[i].val.via.str.size);
+		struct logic_library *library = load(catalog, find_base(catalog, name), &options);
+		size_t n;
+		const struct logic_solution *solutions = logic_solutions(library, &n);
+		int smallest = solutions[0].index;
+		for (size_t k = 1; k < n; k++)
+			smallest = MIN(smallest, solutions[k].index);
+		assert_int_equal(map->ptr[i].key.via.u64, smallest);
+		assert_true(smallest > before);
+		before = smallest;
+		logic_library_unref(library);
+		free(name);
+	}
+	msgpack_unpacked_destroy(&unpacked);
+	buffer_release(&dat);
+	logic_naming_unref(naming);
+}
+
+static void the_mapping_leads_from_indices_to_libraries(void **state)
+{
+	struct logic_catalog *catalog = scan_sample();
+
+	check_mapping(catalog, LOGIC_NAMES_STABLE);
+	check_mapping(catalog, LOGIC_NAMES_TENSILE);
+	logic_catalog_unref(catalog);
+}
+
+/* Floats and strings that YAML would take for something else; expected values from PyYAML 6.0. */
+static void yaml_scalars_read_back_as_what_they_were(void **state)
+{
+	static const struct {
+		double value;
+		const char *text;
+	} reals[] = {
+		{ 0.0, "0.0" }, { 1234.5, "1234.5" }, { 0.1, "0.1" }, { 1e15, "1000000000000000.0" }, { 1e16, "1.0e+16" }, { 1.5e-5, "1.5e-05" },
+		{ 0.0001, "0.0001" }, { -2.5, "-2.5" }, { 123456789.123, "123456789.123" }, { 1.0 / 3, "0.3333333333333333" }, { 1e300, "1.0e+300" },
+		{ INFINITY, ".inf" }, { 5e-324, "5.0e-324" },
+	};
+	static const char *const quoted[] = { "", "null", "Yes", "off", "12", "-3", "1.5", "1_000" };
+	static const char *const plain[] = { "None", "Float", "gfx942", "1LDSBuffer", "F8B8", "nothing" };
+	struct buffer dat = { 0 }, yaml = { 0 }, expected = { 0 };
+	msgpack_sbuffer packed;
+	msgpack_packer packer;
+
+	msgpack_sbuffer_init(&packed);
+	msgpack_packer_init(&packer, &packed, msgpack_sbuffer_write);
+	msgpack_pack_map(&packer, 1);
+	msgpack_pack_str(&packer, 1);
+	msgpack_pack_str_body(&packer, "x", 1);
+	msgpack_pack_array(&packer, ARRAY_SIZE(reals) + ARRAY_SIZE(quoted) + ARRAY_SIZE(plain) + 1);
+	buffer_append_string(&expected, "---\nx:\n");
+	for (size_t i = 0; i < ARRAY_SIZE(reals); i++) {
+		msgpack_pack_double(&packer, reals[i].value);
+		buffer_printf(&expected, "- %s\n", reals[i].text);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(quoted); i++) {
+		msgpack_pack_str(&packer, strlen(quoted[i]));
+		msgpack_pack_str_body(&packer, quoted[i], strlen(quoted[i]));
+		buffer_printf(&expected, "- '%s'\n", quoted[i]);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(plain); i++) {
+		msgpack_pack_str(&packer, strlen(plain[i]));
+		msgpack_pack_str_body(&packer, plain[i], strlen(plain[i]));
+		buffer_printf(&expected, "- %s\n", plain[i]);
+	}
+	msgpack_pack_array(&packer, 0);		/* a list in a list: block style outside */
+	buffer_append_string(&expected, "- []\n...\n");
+	buffer_append(&dat, packed.data, packed.size);
+	assert_int_equal(logic_dat_to_yaml(&dat, &yaml), 0);
+	buffer_append(&yaml, "", 1);
+	buffer_append(&expected, "", 1);
+	assert_string_equal(yaml.data, expected.data);
+	msgpack_sbuffer_destroy(&packed);
+	buffer_release(&yaml);
+	buffer_release(&expected);
+	dat.size = 3;
+	assert_int_equal(logic_dat_to_yaml(&dat, &yaml), -EINVAL);
+	buffer_release(&dat);
+}
+
 static void parameters_can_be_listed(void **state)
 {
 	struct logic_catalog *catalog = scan_sample();
@@ -329,6 +429,8 @@ int main(void)
 		cmocka_unit_test(stable_names_tell_kernels_apart),
 		cmocka_unit_test(left_out_solutions_are_in_no_table),
 		cmocka_unit_test(indices_are_unique_in_an_arch),
+		cmocka_unit_test(the_mapping_leads_from_indices_to_libraries),
+		cmocka_unit_test(yaml_scalars_read_back_as_what_they_were),
 		cmocka_unit_test(parameters_can_be_listed),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
