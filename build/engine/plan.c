@@ -12,7 +12,7 @@
  * adds a field adds it here too.
  */
 _Static_assert(sizeof(struct gemm_problem_type) == 68, "write_problem() must write every field of struct gemm_problem_type");
-_Static_assert(sizeof(struct gemm_params) == 288, "write_params() must write every field of struct gemm_params");
+_Static_assert(sizeof(struct gemm_params) == 240, "write_params() must write every field of struct gemm_params");
 
 static void write_number(struct buffer *buffer, int64_t number)
 {
@@ -47,7 +47,6 @@ static void write_problem(struct buffer *buffer, const struct gemm_problem_type 
 	/* not `grouped`: it does not change the kernel */
 	WRITE(user_args);
 	WRITE(strided_batched);
-	WRITE(high_precision_accumulate);
 }
 
 static void write_params(struct buffer *buffer, const struct gemm_params *p)
@@ -58,28 +57,20 @@ static void write_params(struct buffer *buffer, const struct gemm_params *p)
 	WRITE_ARRAY(macro_tile);
 	WRITE(depth_u);
 	WRITE(num_threads);
-	WRITE(local_split_u), WRITE(global_split_u), WRITE(gsu_single_kernel);
-	WRITE(prefetch_global_read), WRITE(prefetch_local_read);
+	WRITE(local_split_u), WRITE(global_split_u);
+	WRITE(prefetch_global_read);
 	WRITE(one_lds_buffer);
 	WRITE(transpose_lds);
 	WRITE_ARRAY(lds_pad), WRITE_ARRAY(lds_block_size_per_pad);
 	WRITE_ARRAY(global_read_vector_width);
 	WRITE_ARRAY(num_loads_coalesced);
-	WRITE_ARRAY(wave_separate_global_read);
 	WRITE(local_read_vector_width);
 	WRITE_ARRAY(vector_width);
-	WRITE(store_vector_width);
 	WRITE(source_swap);
 	WRITE_ARRAY(assert_free_multiple);
 	WRITE(assert_summation_multiple);
 	WRITE_ARRAY(non_temporal);
-	WRITE(num_elements_per_batch_store);
-	WRITE(cluster_local_read);
-	WRITE(convert_after_ds);
-	WRITE(inner_unroll), WRITE(expand_pointer_swap);
 	WRITE(direct_to_lds), WRITE_ARRAY(direct_to_vgpr), WRITE(stream_k);
-	WRITE(mi_arch_vgpr);
-	WRITE(use_beta_only_kernel);
 	buffer_append(buffer, p->custom_kernel ? p->custom_kernel : "", strlen(p->custom_kernel ? p->custom_kernel : "") + 1);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a GEMM kernel is made from: the values of a problem type and of a solution, under the names hipBLASLt's logic uses for them
- * (kept in CamelCase in params_table.inc, so that a reader finds them in both places).
+ * What a GEMM kernel is made from: the values of a problem type and of a solution that decide its code, under the names that
+ * hipBLASLt's logic has for them in CamelCase (DepthU is depth_u).
  *
  * The numbers are those of the logic file after derivation; nobody has checked that they fit together. gemm_config_init() does.
  */
@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum gemm_type {		/* hipBLASLt's data type numbers (kernel-abi: enumerations) */
+enum gemm_type {		/* hipBLASLt's data type numbers (TensileLite: enum DataType of DataTypes.hpp) */
 	GEMM_F32 = 0,
 	GEMM_F64 = 1,
 	GEMM_F16 = 4,
@@ -47,7 +47,6 @@ struct gemm_problem_type {
 	bool grouped;			/* does not change the kernel */
 	bool user_args;			/* argument type 2 may be used */
 	bool strided_batched;
-	bool high_precision_accumulate;
 };
 
 struct gemm_params {
@@ -58,27 +57,18 @@ struct gemm_params {
 	int depth_u;
 	int num_threads;
 	int local_split_u, global_split_u;
-	bool gsu_single_kernel;		/* GlobalSplitUAlgorithm MultipleBufferSingleKernel: three more arguments, reduction in the kernel */
-	int prefetch_global_read, prefetch_local_read;
+	int prefetch_global_read;
 	int one_lds_buffer;
 	int transpose_lds;
 	int lds_pad[2], lds_block_size_per_pad[2];	/* A, B; elements and bytes */
 	int global_read_vector_width[2];
 	int num_loads_coalesced[2];
-	int wave_separate_global_read[2];
 	int local_read_vector_width;
 	int vector_width[2];
-	int store_vector_width;
 	int source_swap;
 	int assert_free_multiple[2];	/* M, N are multiples of these */
 	int assert_summation_multiple;	/* K is a multiple of this */
 	int non_temporal[4];		/* A, B, C, D: cache policy bits */
-	int num_elements_per_batch_store;
-	int cluster_local_read;
-	int convert_after_ds;
-	int inner_unroll, expand_pointer_swap;
 	int direct_to_lds, direct_to_vgpr[2], stream_k;
-	int mi_arch_vgpr;
-	int use_beta_only_kernel;	/* 0; room for GSU */
 	const char *custom_kernel;	/* "" or the name of a shipped .s */
 };

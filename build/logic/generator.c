@@ -32,28 +32,19 @@ int solution_to_gemm(const struct logic_problem *problem, const struct solution 
 		.num_threads = solution->num_threads,
 		.local_split_u = solution->local_split_u,
 		.global_split_u = number_of(solution, P_GlobalSplitU),
-		.gsu_single_kernel = solution->global_accumulation == 3,
 		.prefetch_global_read = number_of(solution, P_PrefetchGlobalRead),
-		.prefetch_local_read = number_of(solution, P_PrefetchLocalRead),
 		.one_lds_buffer = number_of(solution, P_1LDSBuffer),
 		.transpose_lds = number_of(solution, P_TransposeLDS),
 		.local_read_vector_width = number_of(solution, P_LocalReadVectorWidth),
-		.store_vector_width = number_of(solution, P_StoreVectorWidth),
 		.source_swap = number_of(solution, P_SourceSwap),
 		.assert_summation_multiple = number_of(solution, P_AssertSummationElementMultiple),
-		.num_elements_per_batch_store = number_of(solution, P_NumElementsPerBatchStore),
-		.cluster_local_read = number_of(solution, P_ClusterLocalRead),
-		.convert_after_ds = number_of(solution, P_ConvertAfterDS),
-		.inner_unroll = number_of(solution, P_InnerUnroll),
-		.expand_pointer_swap = number_of(solution, P_ExpandPointerSwap),
 		.direct_to_lds = number_of(solution, P_DirectToLds),
 		.stream_k = number_of(solution, P_StreamK),
-		.mi_arch_vgpr = number_of(solution, P_MIArchVgpr),
 		.custom_kernel = v[P_CustomKernelName].string,
 	};
 	_Static_assert(P_LdsPadB == P_LdsPadA + 1 && P_LdsBlockSizePerPadB == P_LdsBlockSizePerPadA + 1 &&
 		       P_GlobalReadVectorWidthB == P_GlobalReadVectorWidthA + 1 && P_NumLoadsCoalescedB == P_NumLoadsCoalescedA + 1 &&
-		       P_WaveSeparateGlobalReadB == P_WaveSeparateGlobalReadA + 1 && P_VectorWidthB == P_VectorWidthA + 1 &&
+		       P_VectorWidthB == P_VectorWidthA + 1 &&
 		       P_AssertFree1ElementMultiple == P_AssertFree0ElementMultiple + 1 && P_DirectToVgprB == P_DirectToVgprA + 1 &&
 		       P_NonTemporalD == P_NonTemporalA + 3, "");
 	/* pairs of parameters for the two tensors follow each other in the table: A, then B */
@@ -63,7 +54,6 @@ int solution_to_gemm(const struct logic_problem *problem, const struct solution 
 		params.lds_block_size_per_pad[i] = number_of(solution, P_LdsBlockSizePerPadA + i);
 		params.global_read_vector_width[i] = number_of(solution, P_GlobalReadVectorWidthA + i);
 		params.num_loads_coalesced[i] = number_of(solution, P_NumLoadsCoalescedA + i);
-		params.wave_separate_global_read[i] = number_of(solution, P_WaveSeparateGlobalReadA + i);
 		params.vector_width[i] = number_of(solution, P_VectorWidthA + i);
 		params.assert_free_multiple[i] = number_of(solution, P_AssertFree0ElementMultiple + i);
 		params.direct_to_vgpr[i] = number_of(solution, P_DirectToVgprA + i);

@@ -447,7 +447,6 @@ int logic_problem_to_gemm(const struct logic_problem *problem, struct gemm_probl
 		.grouped = logic_value_true(&problem->grouped),
 		.user_args = logic_value_true(&problem->user_args),
 		.strided_batched = logic_value_true(&problem->strided_batched),
-		.high_precision_accumulate = logic_value_true(&problem->hpa),
 	};
 
 	int a, b;

@@ -95,7 +95,6 @@ static struct gemm_params turn_params(const struct family *family, unsigned tran
 	params.transpose_lds = TURN(transposed_lds, turn + turn / 3);
 	params.one_lds_buffer = turn / 2 % 2;
 	params.prefetch_global_read = turn % 5 == 4 ? 1 : 2;
-	params.prefetch_local_read = turn % 3;
 	params.source_swap = turn % 4 != 0;
 	params.assert_free_multiple[0] = turn % 11 == 7 ? 8 : 1;
 	params.assert_summation_multiple = turn % 13 == 5 ? 8 : 1;
