@@ -70,8 +70,9 @@ static unsigned step(const struct wave *wave, const struct memory_row *row)
 }
 
 /* Collects a lane's element; what is out of range is 0. */
-static int fetch(struct wave *wave, const struct access *access, unsigned lane, uint8_t bytes[16])
+static int fetch(struct wave *wave, const void *userdata, unsigned lane, uint8_t bytes[16])
 {
+	const struct access *access = userdata;
 	uint32_t index;
 	uint64_t offset = lane_offset(wave, access, lane, &index);
 	unsigned size = step(wave, access->row);
@@ -106,27 +107,6 @@ static int load(struct wave *wave, const struct access *access)
 	}
 	check_load_vm(wave, access->data, memory_dwords(row), exec);
 	return 0;
-}
-
-/* LDS address = M0[15:0] + the immediate offset + 4 * lane. */
-static int load_to_lds(struct wave *wave, const struct op *op, const struct access *access)
-{
-	struct lds_dma dma = { .sequence = wave->vm.issued + 1, .lanes = wave_exec(wave), .size = access->row->bytes };
-	uint8_t bytes[16];
-
-	if (wave->s_state[ISA_M0] != SCALAR_DEFINED)
-		return error_set(wave->error, -ENODATA, "m0 has never been written");
-	dma.address = (wave->s[ISA_M0] & 0xffff) + (uint32_t)op->inst.offset;
-	for (unsigned lane = 0; lane < WAVE; lane++) {
-		if (!(dma.lanes >> lane & 1))
-			continue;
-		int r = fetch(wave, access, lane, bytes);
-		if (r < 0)
-			return r;
-		memcpy(&dma.data[lane], bytes, 4);
-	}
-	wave->vm.issued++;
-	return lds_dma_issue(wave, &dma);
 }
 
 static int store(struct wave *wave, const struct access *access)
@@ -206,7 +186,7 @@ int buffer_run(struct wave *wave, const struct op *op)
 		return r;
 	switch ((enum memory_kind)op->memory->kind) {
 	case MEMORY_LOAD:
-		return to_lds ? load_to_lds(wave, op, &access) : load(wave, &access);
+		return to_lds ? lds_dma_load(wave, op, fetch, &access) : load(wave, &access);
 	case MEMORY_STORE:
 		return store(wave, &access);
 	case MEMORY_ATOMIC:

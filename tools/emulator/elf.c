@@ -122,7 +122,6 @@ static int read_descriptor(const struct file *file, const struct emu_object *obj
 	const uint8_t *descriptor = object->image + address;
 	uint64_t distance = word_at(descriptor, 16) | (uint64_t)word_at(descriptor, 20) << 32;
 
-	kernel->descriptor = address;
 	kernel->entry = address + distance;
 	kernel->lds_bytes = word_at(descriptor, 0);
 	kernel->private_bytes = word_at(descriptor, 4);

@@ -57,7 +57,7 @@ struct emu_argument {		/* one entry of the metadata's .args; offset and size in 
 struct emu_kernel {
 	const char *name;		/* as launched, without ".kd" */
 	const struct emu_object *object;
-	uint64_t descriptor, entry;	/* addresses in the code object */
+	uint64_t entry;			/* address in the code object */
 	/* the kernel descriptor */
 	uint32_t lds_bytes, private_bytes, kernarg_bytes;
 	uint32_t vgprs, accum_offset, sgprs;	/* allocated registers; vgprs counts the whole file, AccVGPRs from accum_offset on */
@@ -66,7 +66,7 @@ struct emu_kernel {
 	uint16_t preload_dwords, preload_offset;
 	/* the metadata note; zero or empty where it does not say */
 	uint32_t max_workgroup;		/* .max_flat_workgroup_size */
-	uint32_t meta_lds_bytes, meta_kernarg_bytes, meta_vgprs, meta_agprs, meta_sgprs, wavefront_size;
+	uint32_t meta_lds_bytes, meta_kernarg_bytes, wavefront_size;
 	size_t n_arguments;
 	const struct emu_argument *arguments;
 };

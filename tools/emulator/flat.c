@@ -57,8 +57,9 @@ static int find_place(struct wave *wave, const struct flat_access *access, uint6
 	return *ret_place ? 0 : -EFAULT;
 }
 
-static int fetch(struct wave *wave, const struct flat_access *access, unsigned lane, uint8_t bytes[16])
+static int fetch(struct wave *wave, const void *userdata, unsigned lane, uint8_t bytes[16])
 {
+	const struct flat_access *access = userdata;
 	uint64_t address = effective_address(wave, access, lane);
 	uint8_t *place;
 	bool in_lds;
@@ -103,25 +104,6 @@ static int load(struct wave *wave, const struct flat_access *access, unsigned re
 	}
 	arrive_later(wave, access->row, reg, exec);
 	return 0;
-}
-
-static int load_to_lds(struct wave *wave, const struct op *op, const struct flat_access *access)
-{
-	struct lds_dma dma = { .sequence = wave->vm.issued + 1, .lanes = wave_exec(wave), .size = access->row->bytes };
-	if (wave->s_state[ISA_M0] != SCALAR_DEFINED)
-		return error_set(wave->error, -ENODATA, "m0 has never been written");
-	dma.address = (wave->s[ISA_M0] & 0xffff) + (uint32_t)op->inst.offset;
-	for (unsigned lane = 0; lane < WAVE; lane++) {
-		uint8_t bytes[16] = { 0 };
-		if (!(dma.lanes >> lane & 1))
-			continue;
-		int r = fetch(wave, access, lane, bytes);
-		if (r < 0)
-			return r;
-		memcpy(&dma.data[lane], bytes, 4);
-	}
-	wave->vm.issued++;
-	return lds_dma_issue(wave, &dma);
 }
 
 static int store(struct wave *wave, const struct flat_access *access, unsigned reg)
@@ -210,7 +192,7 @@ int flat_run(struct wave *wave, const struct op *op)
 		access.saddr = operands[last].code;
 	switch ((enum memory_kind)row->kind) {
 	case MEMORY_LOAD:
-		return row->to_lds ? load_to_lds(wave, op, &access) : load(wave, &access, operands[0].code - (unsigned)ISA_VGPR0);
+		return row->to_lds ? lds_dma_load(wave, op, fetch, &access) : load(wave, &access, operands[0].code - (unsigned)ISA_VGPR0);
 	case MEMORY_STORE:
 		return store(wave, &access, operands[1].code - (unsigned)ISA_VGPR0);
 	case MEMORY_ATOMIC:

@@ -108,7 +108,6 @@ struct lds_dma {
 	uint32_t sequence;
 	uint32_t address;	/* of lane 0; lanes follow at 4 bytes */
 	uint64_t lanes;
-	uint32_t size;		/* bytes per lane: 1, 2, 4 */
 	uint32_t data[WAVE];
 };
 
@@ -308,8 +307,12 @@ int lds_write(struct wave *wave, uint32_t address, const void *bytes, size_t siz
 
 void lds_barrier(struct group *group);	/* what was read and written before it is ordered with what follows */
 
-/* A load with LDS as its destination: the bytes are undefined from here until the wait that covers the load. */
-int lds_dma_issue(struct wave *wave, const struct lds_dma *dma);
+/* Reads one lane's element from memory. `userdata` is what the unit knows of the access. */
+typedef int (*lane_fetch)(struct wave *wave, const void *userdata, unsigned lane, uint8_t bytes[16]);
+
+/* A load with LDS as its destination, at M0[15:0] + the immediate offset + 4 * lane: the bytes are undefined from here until the wait
+ * that covers the load. */
+int lds_dma_load(struct wave *wave, const struct op *op, lane_fetch fetch, const void *userdata);
 void lds_dma_arrive(struct wave *wave, const struct lds_dma *dma);
 
 /* ---- units ------------------------------------------------------------------------------------------------------------- */

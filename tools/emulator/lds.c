@@ -140,7 +140,7 @@ int lds_write(struct wave *wave, uint32_t address, const void *bytes, size_t siz
 	return 0;
 }
 
-int lds_dma_issue(struct wave *wave, const struct lds_dma *dma)
+static int dma_issue(struct wave *wave, const struct lds_dma *dma)
 {
 	if (wave->n_dma == MAX_DMA)
 		return error_set(wave->error, -EPROTO, "more than %u loads to LDS are under way", MAX_DMA);
@@ -158,6 +158,25 @@ int lds_dma_issue(struct wave *wave, const struct lds_dma *dma)
 	}
 	wave->dma[wave->n_dma++] = *dma;
 	return 0;
+}
+
+int lds_dma_load(struct wave *wave, const struct op *op, lane_fetch fetch, const void *userdata)
+{
+	struct lds_dma dma = { .sequence = wave->vm.issued + 1, .lanes = wave_exec(wave) };
+	if (wave->s_state[ISA_M0] != SCALAR_DEFINED)
+		return error_set(wave->error, -ENODATA, "m0 has never been written");
+	dma.address = (wave->s[ISA_M0] & 0xffff) + (uint32_t)op->inst.offset;
+	for (unsigned lane = 0; lane < WAVE; lane++) {
+		uint8_t bytes[16] = { 0 };
+		if (!(dma.lanes >> lane & 1))
+			continue;
+		int r = fetch(wave, userdata, lane, bytes);
+		if (r < 0)
+			return r;
+		memcpy(&dma.data[lane], bytes, 4);
+	}
+	wave->vm.issued++;
+	return dma_issue(wave, &dma);
 }
 
 void lds_dma_arrive(struct wave *wave, const struct lds_dma *dma)

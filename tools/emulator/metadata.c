@@ -73,9 +73,6 @@ static int read_kernel(const msgpack_object *map, struct emu_object *object)
 	kernel->max_workgroup = get_number(map, ".max_flat_workgroup_size");
 	kernel->meta_lds_bytes = get_number(map, ".group_segment_fixed_size");
 	kernel->meta_kernarg_bytes = get_number(map, ".kernarg_segment_size");
-	kernel->meta_vgprs = get_number(map, ".vgpr_count");
-	kernel->meta_agprs = get_number(map, ".agpr_count");
-	kernel->meta_sgprs = get_number(map, ".sgpr_count");
 	kernel->wavefront_size = get_number(map, ".wavefront_size");
 	const msgpack_object *arguments = map_get(map, ".args", MSGPACK_OBJECT_ARRAY);
 	return arguments && !entry->arguments ? read_arguments(arguments, entry) : 0;
