@@ -167,58 +167,6 @@ void ir_comment(struct ir *ir, const char *format, ...)
 	add_comment(ir, (uint32_t)ir->count, line);
 }
 
-/* The first comment at or behind `position`. */
-static size_t find_comment(const struct ir *ir, size_t position)
-{
-	size_t low = 0, high = ir->n_comments;
-
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-		if (ir->comments[middle].position < position)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
-void ir_copy_range(struct ir *ir, const struct ir *from, size_t begin, size_t end)
-{
-	size_t base = ir->count;
-
-	assert(!ir->finished);
-	for (size_t c = find_comment(from, begin); c < from->n_comments && from->comments[c].position < end; c++)
-		add_comment(ir, (uint32_t)(base + from->comments[c].position - begin), text_at(from, from->comments[c].line));
-	for (size_t i = begin; i < end; i++) {
-		if (GROW(ir->insts, ir->allocated, ir->count) < 0) {
-			ir_fail(ir, -ENOMEM, "no memory");
-			return;
-		}
-		ir->insts[ir->count++] = from->insts[i];
-	}
-}
-
-void ir_drain(struct ir *ir, struct ir *from)
-{
-	assert(from->n_labels == 0);
-	if (from->error)
-		ir_fail(ir, from->error, "%s", from->error_words.text);
-	from->count = 0;
-	from->n_comments = 0;
-	from->text.size = 0;
-}
-
-void ir_append(struct ir *ir, struct ir *from)
-{
-	ir_copy_range(ir, from, 0, from->count);
-	ir_drain(ir, from);
-}
-
-size_t ir_count(const struct ir *ir)
-{
-	return ir->count;
-}
-
 static bool is_removed(const uint64_t *removed, size_t i)
 {
 	return removed && (removed[i / 64] >> (i % 64) & 1);

@@ -16,7 +16,7 @@
  *     1. ir_dedup       removes assignments that give a register the value it already has
  *     2. ir_wait        wait counts (wait.h) and wait states (hazard.h), over the control flow graph
  *     3. encoding       label distances; a branch out of the range of simm16 becomes a long jump
- * Scheduling is the generator's: schedule.h interleaves instruction streams before they are appended.
+ * Scheduling is the generator's: instructions stay in the order in which they are emitted.
  *
  * Errors: emitting never fails on the spot; the first error (no memory, an instruction that does not encode) is kept and
  * returned by ir_finish(), with the text of the instruction.
@@ -76,11 +76,6 @@ void ir_call(struct ir *ir, ir_label_id callee, unsigned link_sgpr);
 
 /* A line of comment for listings, attached to the next instruction. Costs nothing in the code. */
 PRINTF_LIKE(2, 3) void ir_comment(struct ir *ir, const char *format, ...);
-
-/* Whole streams, for scheduling: moves all of `from` (which is left empty) to the end of `ir`. Labels stay valid only inside the
- * ir that made them, so streams hold none. */
-void ir_append(struct ir *ir, struct ir *from);
-size_t ir_count(const struct ir *ir);
 
 struct ir_stats {		/* what the passes found; for kernel descriptors and for `tensilefs show` */
 	unsigned vgprs, agprs, sgprs;	/* highest register used + 1; sgprs without VCC and the like */

@@ -50,12 +50,6 @@ struct ir_insertion {
  */
 int ir_rebuild(struct ir *ir, const struct ir_insertion *insertions, size_t n_insertions, const uint64_t *removed);
 
-/* Appends instructions begin .. end-1 of another ir, with their comments. */
-void ir_copy_range(struct ir *ir, const struct ir *from, size_t begin, size_t end);
-
-/* Empties a stream whose instructions have been copied; its error becomes the error of `ir`. */
-void ir_drain(struct ir *ir, struct ir *from);
-
 /* Keeps the first error and its words. Returns the one that is kept. */
 PRINTF_LIKE(3, 4) int ir_fail(struct ir *ir, int error, const char *format, ...);
 

@@ -62,16 +62,3 @@ void regpool_give(struct regpool *pool, unsigned first, unsigned count)
 		pool->used[reg / 64] &= ~(UINT64_C(1) << (reg % 64));
 	}
 }
-
-unsigned regpool_largest_free(const struct regpool *pool)
-{
-	unsigned largest = 0;
-
-	for (unsigned first = 0; first < pool->limit;) {
-		unsigned run = free_run(pool, first, pool->limit);
-		if (largest < run)
-			largest = run;
-		first += run + 1;
-	}
-	return largest;
-}

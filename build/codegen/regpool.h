@@ -26,6 +26,3 @@ void regpool_take_fixed(struct regpool *pool, unsigned first, unsigned count);
 
 /* Gives back; asserts that they were taken. */
 void regpool_give(struct regpool *pool, unsigned first, unsigned count);
-
-/* How many registers in a row could be taken now. */
-unsigned regpool_largest_free(const struct regpool *pool);
