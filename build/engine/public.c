@@ -45,6 +45,9 @@ PUBLIC int tensilefs_open(const struct tensilefs_options *options, struct tensil
 		.names_tensile = options->names_tensile,
 		.keep_all = options->keep_all,
 		.jobs = options->jobs,
+		.custom_kernels = options->custom_kernels,
+		.metadata_only = options->metadata_only,
+		.library_yaml = options->library_yaml,
 	};
 	struct tensilefs *library = calloc(1, sizeof(*library));
 	if (!library)

@@ -47,6 +47,9 @@ struct tensilefs_options {		/* zero is the default of everything but `logic` */
 	int names_tensile;		/* kernel names as hipBLASLt's own build would give them */
 	int keep_all;			/* metadata lists solutions that cannot be generated, too */
 	unsigned jobs;			/* worker threads; 0: as many as the process may use CPUs */
+	const char *custom_kernels;	/* folder of hand-written kernels; NULL: that of the hipBLASLt checkout around `logic` */
+	int metadata_only;		/* no code objects; with keep_all also architectures that no kernels are generated for */
+	int library_yaml;		/* metadata as YAML: ".yaml" instead of ".dat" */
 };
 
 /* -ENOENT, -ENODATA and others when there is no usable logic. Single logic files that cannot be used are left out: tensilefs_fault(). */

@@ -49,6 +49,30 @@ static void test_an_application_gets_bytes_that_outlive_the_library(void **state
 	assert_null(bytes.data);
 }
 
+static int check_metadata(void *userdata, const char *name)
+{
+	struct tensilefs_bytes bytes;
+
+	assert_string_equal(name + strlen(name) - 5, ".yaml");
+	assert_int_equal(tensilefs_get(userdata, "gfx90a", name, &bytes, NULL), 0);
+	assert_memory_equal(bytes.data, "---\n", 4);
+	tensilefs_bytes_release(&bytes);
+	return 0;
+}
+
+static void test_metadata_can_be_had_alone(void **state)
+{
+	struct tensilefs_options options = {
+		.logic = TENSILEFS_SOURCE "/tests/assets/logic/archs", .keep_all = 1, .metadata_only = 1, .library_yaml = 1,
+	};
+	struct tensilefs *library;
+
+	assert_int_equal(tensilefs_open(&options, &library, NULL), 0);
+	assert_null(tensilefs_fault(library, 0));
+	assert_int_equal(tensilefs_foreach(library, "gfx90a", check_metadata, library), 0);
+	tensilefs_close(library);
+}
+
 static void test_mistakes_are_answered_with_a_reason(void **state)
 {
 	struct tensilefs_options options = { .logic = "/no/such/logic" };
@@ -71,6 +95,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_an_application_gets_bytes_that_outlive_the_library),
+		cmocka_unit_test(test_metadata_can_be_had_alone),
 		cmocka_unit_test(test_mistakes_are_answered_with_a_reason),
 	};
 	return cmocka_run_group_tests_name("public", tests, NULL, NULL);

@@ -79,7 +79,8 @@ static void compare_readers(const uint8_t *bytes, size_t size)
 	_cleanup_free_ char *text = malloc(size + 1);
 	struct error error = { 0 };
 
-	memcpy(text, bytes, size);
+	if (size)
+		memcpy(text, bytes, size);
 	text[size] = 0;
 	if (yaml_parse_plain(&plain, text, size) < 0)
 		return;
