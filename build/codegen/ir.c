@@ -2,26 +2,10 @@
 /* Building and printing. The passes are in their own files; encode.c makes the machine code. */
 #include "build/codegen/ir_internal.h"
 
+#include "base/array.h"
 #include "build/codegen/dedup.h"
 
 #include <assert.h>
-
-/* Makes room for one more element in an array that grows by doubling. */
-static int grow(void **array, size_t *allocated, size_t count, size_t element)
-{
-	if (count < *allocated)
-		return 0;
-
-	size_t more = MAX(*allocated * 2, (size_t)64);
-	void *moved = realloc(*array, more * element);
-	if (!moved)
-		return -ENOMEM;
-	*array = moved;
-	*allocated = more;
-	return 0;
-}
-
-#define GROW(array, allocated, count) grow((void **)&(array), &(allocated), count, sizeof(*(array)))
 
 int ir_new(const struct isa *isa, struct ir **ret_ir)
 {
@@ -81,7 +65,7 @@ static const char *text_at(const struct ir *ir, uint32_t place)
 
 ir_label_id ir_label_new(struct ir *ir, const char *name)
 {
-	if (GROW(ir->labels, ir->allocated_labels, ir->n_labels) < 0) {
+	if (ARRAY_GROW(ir->labels, ir->allocated_labels, ir->n_labels) < 0) {
 		ir_fail(ir, -ENOMEM, "no memory");
 		return 0;
 	}
@@ -104,7 +88,7 @@ struct isa_inst *ir_emit(struct ir *ir, unsigned op, const struct isa_operand *o
 	assert(!ir->finished);
 
 	struct isa_inst *inst = &ir->spare;
-	if (GROW(ir->insts, ir->allocated, ir->count) == 0)
+	if (ARRAY_GROW(ir->insts, ir->allocated, ir->count) == 0)
 		inst = &ir->insts[ir->count++];
 	else
 		ir_fail(ir, -ENOMEM, "no memory");
@@ -149,7 +133,7 @@ void ir_call(struct ir *ir, ir_label_id callee, unsigned link_sgpr)
 
 static void add_comment(struct ir *ir, uint32_t position, const char *line)
 {
-	if (GROW(ir->comments, ir->allocated_comments, ir->n_comments) < 0) {
+	if (ARRAY_GROW(ir->comments, ir->allocated_comments, ir->n_comments) < 0) {
 		ir_fail(ir, -ENOMEM, "no memory");
 		return;
 	}

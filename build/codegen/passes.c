@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Puts what the wait and hazard analyses find into an ir. */
+#include "base/array.h"
 #include "build/codegen/flow.h"
 #include "build/codegen/hazard.h"
 #include "build/codegen/ir_internal.h"
@@ -26,15 +27,9 @@ static void insert_release(struct insert *insert)
 
 static void add(struct insertions *list, uint32_t position, unsigned op, uint32_t value)
 {
-	if (list->count == list->allocated) {
-		size_t allocated = MAX(list->allocated * 2, (size_t)256);
-		struct ir_insertion *items = realloc(list->items, allocated * sizeof(*items));
-		if (!items) {
-			list->failed = true;
-			return;
-		}
-		list->items = items;
-		list->allocated = allocated;
+	if (ARRAY_GROW(list->items, list->allocated, list->count) < 0) {
+		list->failed = true;
+		return;
 	}
 	list->items[list->count++] = (struct ir_insertion){
 		.position = position,

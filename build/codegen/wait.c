@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "build/codegen/wait.h"
 
+#include "base/array.h"
 #include "base/macro.h"
 #include "build/codegen/access.h"
 
@@ -285,15 +286,9 @@ static uint64_t touched_by_outstanding(const struct wait_state *state)
 
 static void take_down(struct wait_analysis *analysis, const struct wait_finding *finding)
 {
-	if (analysis->n_findings == analysis->allocated) {
-		size_t allocated = MAX(analysis->allocated * 2, (size_t)256);
-		struct wait_finding *findings = realloc(analysis->findings, allocated * sizeof(*findings));
-		if (!findings) {
-			analysis->failed = true;
-			return;
-		}
-		analysis->findings = findings;
-		analysis->allocated = allocated;
+	if (ARRAY_GROW(analysis->findings, analysis->allocated, analysis->n_findings) < 0) {
+		analysis->failed = true;
+		return;
 	}
 	analysis->findings[analysis->n_findings++] = *finding;
 }

@@ -49,7 +49,8 @@ void gemm_write_loop(struct gemm_kernel *kernel);
 /* Writes the tile to D. */
 void gemm_write_epilogue(struct gemm_kernel *kernel);
 
-/* For gemm_config_init(): -EOPNOTSUPP with a reason ("UseE", "output type f8") for what the epilogue cannot do, -EINVAL for nonsense. */
+/* For gemm_config_init(), which knows what no part can do: -EOPNOTSUPP with a reason ("UseScaleCD", "output type f8") for what the
+ * epilogue cannot, -EINVAL for nonsense. */
 int gemm_epilogue_check(const struct gemm_params *params, struct error *error);
 
 /*

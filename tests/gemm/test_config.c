@@ -245,6 +245,8 @@ CHANGE(gsu, params->global_split_u = 4)
 CHANGE(lsu, params->local_split_u = 2)
 CHANGE(streamk, params->stream_k = 1)
 CHANGE(amax, params->problem.amax_d = true)
+CHANGE(use_e, params->problem.use_e = true)
+CHANGE(scale_cd, params->problem.scale_cd = true)
 CHANGE(f64, params->problem.compute = GEMM_F64)
 CHANGE(i8, params->problem.mfma_in = GEMM_I8)
 CHANGE(bf8, params->problem.a = GEMM_BF8)
@@ -265,6 +267,8 @@ static const struct refusal refusals[] = {
 	{ lsu, -EOPNOTSUPP, "LocalSplitU 2" },
 	{ streamk, -EOPNOTSUPP, "StreamK" },
 	{ amax, -EOPNOTSUPP, "OutputAmaxD" },
+	{ use_e, -EOPNOTSUPP, "UseE" },
+	{ scale_cd, -EOPNOTSUPP, "UseScaleCD" },
 	{ f64, -EOPNOTSUPP, "compute type f64" },
 	{ i8, -EOPNOTSUPP, "data type i8" },
 	{ bf8, -EOPNOTSUPP, "bf8 input converted to f16" },

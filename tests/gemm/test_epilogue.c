@@ -521,9 +521,9 @@ static void test_missing_features_are_named(void **state)
 	struct gemm_params params = default_params();
 
 	assert_int_equal(gemm_epilogue_check(&params, &error), 0);
-	params.problem.use_e = true;
+	params.problem.scale_cd = true;
 	assert_int_equal(gemm_epilogue_check(&params, &error), -EOPNOTSUPP);
-	assert_string_equal(error.text, "UseE");
+	assert_string_equal(error.text, "UseScaleCD");
 	params = default_params();
 	params.problem.d = GEMM_F8;
 	assert_int_equal(gemm_epilogue_check(&params, &error), -EOPNOTSUPP);
