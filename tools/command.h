@@ -39,6 +39,7 @@ enum {
 	OPTION_METADATA = 1 << 4,	/* --metadata-only, --layout: of a build */
 	OPTION_JSON = 1 << 5,		/* --json */
 	OPTION_MOUNT = 1 << 6,		/* -f, -o */
+	OPTION_CUSTOM = 1 << 7,		/* --custom-kernels, which is also among OPTION_OUTPUT */
 };
 
 struct options {

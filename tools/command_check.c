@@ -78,7 +78,7 @@ int command_check(int argc, char **argv)
 	struct report report = { 0 };
 	struct error error = { 0 };
 
-	if (options_parse(argc, argv, OPTION_ARCH | OPTION_JSON | OPTION_OUTPUT, 1, 1, "check LOGIC [--arch A] [--json] [--custom-kernels DIR]",
+	if (options_parse(argc, argv, OPTION_ARCH | OPTION_JSON | OPTION_CUSTOM, 1, 1, "check LOGIC [--arch A] [--json] [--custom-kernels DIR]",
 			  &options) < 0)
 		return EXIT_USAGE;
 	int r = logic_scan(argv[optind], &catalog, &error);

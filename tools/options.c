@@ -174,7 +174,7 @@ static const struct {
 	{ { "names", required_argument, NULL, 's' }, OPTION_OUTPUT, "KIND", "of kernels: stable (the default), or hipBLASLt's: tensile" },
 	{ { "keep-all", no_argument, NULL, 's' }, OPTION_OUTPUT, NULL, "leave solutions that are not generated in the .dat files" },
 	{ { "linker", required_argument, NULL, 's' }, OPTION_OUTPUT, "PROGRAM", "which ld.lld to use ($TENSILEFS_LINKER, else the newest)" },
-	{ { "custom-kernels", required_argument, NULL, 's' }, OPTION_OUTPUT, "DIR",
+	{ { "custom-kernels", required_argument, NULL, 's' }, OPTION_OUTPUT | OPTION_CUSTOM, "DIR",
 	  "hand-written kernels (those of the hipBLASLt checkout around LOGIC)" },
 	{ { "metadata-only", no_argument, NULL, 'm' }, OPTION_METADATA, NULL, "no kernels: only .dat files, with lists of the kernels" },
 	{ { "library-format", required_argument, NULL, 's' }, OPTION_OUTPUT, "KIND", "of metadata: msgpack (the default, .dat), yaml (.yaml)" },

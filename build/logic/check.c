@@ -171,7 +171,8 @@ static void check_refused(struct checking *checking, const struct yaml_node *nod
 		int64_t property = yaml_scalar(number).integer;
 		int multiple = properties[property].multiple < 0 ? 1 : solution->multiple[properties[property].multiple];
 		if (multiple > 1 && key[i] % multiple)
-			checking_tell(checking, node->line, position, "no problem reaches this row: its solution asks for %s in multiples of %d, not %" PRId64,
+			checking_tell(checking, node->line, position,
+				      "no problem reaches this row: its solution asks for %s in multiples of %d, not %" PRId64,
 				      properties[property].what, multiple, key[i]);
 	}
 }
@@ -192,7 +193,8 @@ static int check_row(struct checking *checking, const struct yaml_node *node, st
 	}
 	int r = yaml_int(&document->yaml, place, &position, &error);
 	if (r == 0 && (position < 0 || (uint64_t)position >= document->solutions->n)) {
-		checking_tell(checking, place->line, -1, "the row is about solution %" PRId64 ", there are %u", position, document->solutions->n);
+		checking_tell(checking, place->line, -1, "the row is about solution %" PRId64 ", there are %u", position,
+			      document->solutions->n);
 		return 0;
 	}
 	for (number = key->first; r == 0 && i < order->n; number = number->next, i++) {
@@ -225,7 +227,8 @@ static bool order_is_sound(const struct yaml_node *order)
 static int check_table(struct checking *checking, struct checked_solution *solutions, struct tables *tables)
 {
 	const struct logic_document *document = checking->document;
-	const struct yaml_node *order = yaml_at(document->yaml.root, LOGIC_ENTRY_ORDER), *rows = yaml_at(document->yaml.root, LOGIC_ENTRY_TABLE);
+	const struct yaml_node *order = yaml_at(document->yaml.root, LOGIC_ENTRY_ORDER);
+	const struct yaml_node *rows = yaml_at(document->yaml.root, LOGIC_ENTRY_TABLE);
 	int r = 0;
 
 	if (document->kind == KIND_FREE_SIZE)	/* every solution is listed */

@@ -46,7 +46,8 @@ static void check_devices(struct checking *checking)
 	}
 	for (const struct yaml_node *device = devices->first; device; device = device->next) {
 		if (!chip_id(device))
-			checking_tell(checking, device->line, -1, "'%.64s' is not 'Device ' and a chip id of four digits", yaml_describe(device));
+			checking_tell(checking, device->line, -1, "'%.64s' is not 'Device ' and a chip id of four digits",
+				      yaml_describe(device));
 		for (const struct yaml_node *other = devices->first; other != device; other = other->next)
 			if (chip_id(device) && chip_id(other) && strcasecmp(chip_id(device), chip_id(other)) == 0)
 				checking_tell(checking, device->line, -1, "chip id %s stands in the list twice", chip_id(device));
@@ -198,8 +199,8 @@ static void check_work_group(struct checking *checking, unsigned line, int posit
 	int64_t threads = (int64_t)group[0] * group[1] * group[2];
 
 	if (threads != solution->num_threads)
-		checking_tell(checking, line, position, "WorkGroup [%d, %d, %d] has %lld threads, the other parameters give %d", group[0], group[1],
-			      group[2], (long long)threads, solution->num_threads);
+		checking_tell(checking, line, position, "WorkGroup [%d, %d, %d] has %lld threads, the other parameters give %d", group[0],
+			      group[1], group[2], (long long)threads, solution->num_threads);
 	if (number_of(solution, P_WavefrontSize) == 32 && !(target_of(checking->document->arch) & RDNA))
 		checking_tell(checking, line, position, "WavefrontSize 32 on %s", checking->document->arch);
 }

@@ -27,11 +27,11 @@ static int emit(yaml_emitter_t *emitter, int made, yaml_event_t *event)
 
 static int emit_text(yaml_emitter_t *emitter, const char *text, size_t length, yaml_scalar_style_t style)
 {
+	bool plain = style == YAML_PLAIN_SCALAR_STYLE;
 	yaml_event_t event;
 
 	return emit(emitter,
-		    yaml_scalar_event_initialize(&event, NULL, NULL, (const yaml_char_t *)text, (int)length, style == YAML_PLAIN_SCALAR_STYLE, 1, style),
-		    &event);
+		    yaml_scalar_event_initialize(&event, NULL, NULL, (const yaml_char_t *)text, (int)length, plain, 1, style), &event);
 }
 
 /* ---- scalars ---------------------------------------------------------------------------------------------------------- */
@@ -81,14 +81,18 @@ static bool needs_quotes(const char *text, size_t length)
 	return length && is_number(text, length);
 }
 
+static int emit_string(yaml_emitter_t *emitter, const char *text, size_t length)
+{
+	return emit_text(emitter, text, length, needs_quotes(text, length) ? YAML_SINGLE_QUOTED_SCALAR_STYLE : YAML_PLAIN_SCALAR_STYLE);
+}
+
 static int emit_scalar(yaml_emitter_t *emitter, const msgpack_object *object)
 {
 	char text[64] = "null";
 
 	switch (object->type) {
 	case MSGPACK_OBJECT_STR:
-		return emit_text(emitter, object->via.str.ptr, object->via.str.size,
-				 needs_quotes(object->via.str.ptr, object->via.str.size) ? YAML_SINGLE_QUOTED_SCALAR_STYLE : YAML_PLAIN_SCALAR_STYLE);
+		return emit_string(emitter, object->via.str.ptr, object->via.str.size);
 	case MSGPACK_OBJECT_BOOLEAN:
 		strcpy(text, object->via.boolean ? "true" : "false");
 		break;
@@ -127,14 +131,13 @@ static int emit_object(yaml_emitter_t *emitter, const msgpack_object *object);
 
 static int emit_list(yaml_emitter_t *emitter, const msgpack_object_array *list)
 {
-	bool flow = true;
+	yaml_sequence_style_t style = YAML_FLOW_SEQUENCE_STYLE;
 	yaml_event_t event;
-	int r;
 
 	for (uint32_t i = 0; i < list->size; i++)
-		flow &= is_scalar(&list->ptr[i]);
-	r = emit(emitter, yaml_sequence_start_event_initialize(&event, NULL, NULL, 1, flow ? YAML_FLOW_SEQUENCE_STYLE : YAML_BLOCK_SEQUENCE_STYLE),
-		 &event);
+		if (!is_scalar(&list->ptr[i]))
+			style = YAML_BLOCK_SEQUENCE_STYLE;
+	int r = emit(emitter, yaml_sequence_start_event_initialize(&event, NULL, NULL, 1, style), &event);
 	for (uint32_t i = 0; r == 0 && i < list->size; i++)
 		r = emit_object(emitter, &list->ptr[i]);
 	return r < 0 ? r : emit(emitter, yaml_sequence_end_event_initialize(&event), &event);
@@ -142,16 +145,15 @@ static int emit_list(yaml_emitter_t *emitter, const msgpack_object_array *list)
 
 static int emit_map(yaml_emitter_t *emitter, const msgpack_object_map *map)
 {
-	bool flow = true;
+	yaml_mapping_style_t style = YAML_FLOW_MAPPING_STYLE;
 	yaml_event_t event;
-	int r;
 
 	for (uint32_t i = 0; i < map->size; i++)
-		flow &= is_scalar(&map->ptr[i].val);
+		if (!is_scalar(&map->ptr[i].val))
+			style = YAML_BLOCK_MAPPING_STYLE;
 	if (map->size)
 		qsort(map->ptr, map->size, sizeof(*map->ptr), compare_keys);
-	r = emit(emitter, yaml_mapping_start_event_initialize(&event, NULL, NULL, 1, flow ? YAML_FLOW_MAPPING_STYLE : YAML_BLOCK_MAPPING_STYLE),
-		 &event);
+	int r = emit(emitter, yaml_mapping_start_event_initialize(&event, NULL, NULL, 1, style), &event);
 	for (uint32_t i = 0; r == 0 && i < map->size; i++) {
 		r = emit_scalar(emitter, &map->ptr[i].key);
 		if (r == 0)

@@ -173,7 +173,8 @@ static int list_reductions(struct listing *listing)
 	if (!logic_value_true(&problem->gradient) || !logic_value_true(&problem->use_bias))
 		return 0;
 	for (unsigned i = 0; r == 0 && i < problem->n_bias_types; i++) {
-		buffer_printf(&listing->name, "D%s_%s%s_Reduction", indices(problem), letters(problem->bias_types[i]), letters(problem->compute));
+		buffer_printf(&listing->name, "D%s_%s%s_Reduction", indices(problem), letters(problem->bias_types[i]),
+			      letters(problem->compute));
 		r = tell(listing);
 	}
 	return r;

@@ -3,8 +3,9 @@
  * The simple form of YAML that logic files have been written in by PyYAML's dump, several times as fast as by libyaml's events.
  *
  * Lines of printable ASCII; lists and maps in block style, one key to a line; values without quotes, in quotes with neither
- * quotes nor backslashes inside, or in flow style with line breaks after commas alone. Where a text says anything else, right or wrong, this reader
- * gives up and the events decide: what it accepts has to have the same tree there, and messages come from one place.
+ * quotes nor backslashes inside, or in flow style with line breaks after commas alone. Where a text says anything else, right or
+ * wrong, this reader gives up and the events decide: what it accepts has to have the same tree there, and messages come from one
+ * place.
  */
 #include "build/logic/tree_build.h"
 

@@ -7,8 +7,9 @@
  *     for (const struct yaml_node *entry = yaml.root->first; entry; entry = entry->next)
  *             ...
  *
- * libyaml's events are the parser, but for texts so simple that a line at a time does; what is built here is bounded in memory and depth, and refuses what a logic file never needs
- * and an attacker loves: aliases, duplicate keys, keys that are not scalars, several documents, lines and files of absurd size.
+ * libyaml's events are the parser, but for texts so simple that a line at a time does; what is built here is bounded in memory and
+ * depth, and refuses what a logic file never needs and an attacker loves: aliases, duplicate keys, keys that are not scalars, several
+ * documents, lines and files of absurd size.
  * Errors are located: "'path': line 12, column 3: ...".
  *
  * Scalars stay text until somebody asks. yaml_scalar() resolves them as the peer's loader does (CustomYamlLoader.parse_scalar):

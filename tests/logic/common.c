@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/logic/common.h"
 
-#include <ftw.h>
+#include "tests/common/scratch.h"
+
 #include <openssl/evp.h>
 #include <sys/stat.h>
 
@@ -17,21 +18,15 @@ char *source_path(const char *relative)
 
 char *make_folder(void)
 {
-	char *folder = strdup("/tmp/logic-test-XXXXXX");
+	char *folder = folder_make();
 
-	assert_non_null(mkdtemp(folder));
+	assert_non_null(folder);
 	return folder;
-}
-
-static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	return remove(path);
 }
 
 void remove_folder(char *folder)
 {
-	assert_int_equal(nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS), 0);
-	free(folder);
+	assert_int_equal(folder_remove(folder), 0);
 }
 
 char *read_file(const char *path, size_t *ret_size)

@@ -13,7 +13,7 @@
 /* "<source root>/<relative>"; malloc memory. The source root comes from the environment variable SOURCE_ROOT. */
 char *source_path(const char *relative);
 
-/* A new folder under /tmp; remove_folder() deletes it with its contents. */
+/* A new folder (tests/common/scratch.h); remove_folder() deletes it with its contents. */
 char *make_folder(void);
 void remove_folder(char *folder);
 
