@@ -1,33 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/cachedb/common.h"
 
-#include <ftw.h>
 #include <lmdb.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
-
-int scratch_make(void **state)
-{
-	const char *tmp = getenv("TMPDIR");
-	_cleanup_free_ char *path = NULL;
-
-	if (asprintf(&path, "%s/tensilefs-cachedb-XXXXXX", tmp ? tmp : "/tmp") < 0 || !mkdtemp(path))
-		return -1;
-	*state = TAKE(path);
-	return 0;
-}
-
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	return remove(path);
-}
-
-int scratch_remove(void **state)
-{
-	_cleanup_free_ char *path = *state;
-
-	return nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
-}
 
 static uint64_t next_random(uint64_t *state)
 {

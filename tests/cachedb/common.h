@@ -7,6 +7,7 @@
 #pragma once
 
 #include "cachedb/cachedb.h"
+#include "tests/common/scratch.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,8 +18,6 @@
 
 /* A test with a new directory of its own, whose name is *state. */
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_make, scratch_remove)
-int scratch_make(void **state);
-int scratch_remove(void **state);
 
 struct cachedb_key key_of(unsigned n);
 uint8_t *value_of(unsigned n, size_t size);		/* malloc memory */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/codegen/lift.h"
 
+#include "tests/common/tool.h"
+
 #include <elf.h>
 #include <setjmp.h>
 #include <stdio.h>
@@ -26,25 +28,12 @@ void release_folder(void)
 	assert_int_equal(system(command), 0);
 }
 
-/* NAME-22, NAME, then LLVM's own folder. */
-static bool find_tool(const char *name, char *path, size_t size)
-{
-	static const char *const patterns[] = { "/usr/bin/%s-22", "/usr/lib/llvm-22/bin/%s", "/usr/bin/%s" };
-
-	for (unsigned i = 0; i < ARRAY_SIZE(patterns); i++) {
-		snprintf(path, size, patterns[i], name);
-		if (access(path, X_OK) == 0)
-			return true;
-	}
-	return false;
-}
-
 void run_tool(const char *const *arguments)
 {
-	char path[128];
+	const char *path = tool(arguments[0]);
 	int status;
 
-	if (!find_tool(arguments[0], path, sizeof(path))) {
+	if (!path) {
 		print_message("%s is not installed\n", arguments[0]);
 		skip();
 	}

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/emulator/compile.h"
 
+#include "tests/common/tool.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <sys/stat.h>
@@ -8,34 +10,9 @@
 
 #include <cmocka.h>
 
-#define LLVM "/usr/lib/llvm-22/bin/"
-
-static bool in_path(const char *name)
-{
-	char command[256];
-	snprintf(command, sizeof(command), "command -v %s > /dev/null 2>&1", name);
-	return system(command) == 0;
-}
-
-/* The command for a tool, or NULL. */
-static const char *find_tool(const char *name, char *space, size_t size)
-{
-	static const char *const forms[] = { "%s-22", LLVM "%s", "%s" };
-	for (size_t i = 0; i < ARRAY_SIZE(forms); i++) {
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-		snprintf(space, size, forms[i], name);
-#pragma GCC diagnostic pop
-		if (in_path(space))
-			return space;
-	}
-	return NULL;
-}
-
 bool compile_available(void)
 {
-	char space[128];
-	return find_tool("clang", space, sizeof(space)) && find_tool("llvm-mc", space, sizeof(space)) && find_tool("ld.lld", space, sizeof(space));
+	return tool("clang") && tool("llvm-mc") && tool("ld.lld");
 }
 
 static uint8_t *read_file(const char *path, size_t *ret_size)
@@ -66,8 +43,8 @@ PRINTF_LIKE(1, 2) static void run(const char *format, ...)
 /* Links DIR/k.o and returns the bytes; removes the folder. */
 static uint8_t *link_folder(const char *folder, size_t *ret_size)
 {
-	char lld[128], path[256];
-	run("%s -shared %s/k.o -o %s/k.co", find_tool("ld.lld", lld, sizeof(lld)), folder, folder);
+	char path[256];
+	run("%s -shared %s/k.o -o %s/k.co", tool("ld.lld"), folder, folder);
 	snprintf(path, sizeof(path), "%s/k.co", folder);
 	uint8_t *bytes = read_file(path, ret_size);
 	run("rm -r %s", folder);
@@ -87,10 +64,10 @@ static struct emu_object *load(uint8_t *bytes, size_t size)
 
 uint8_t *compile_c_bytes(const char *source, const char *options, size_t *ret_size)
 {
-	char folder[] = "/tmp/tensilefs-emulator-XXXXXX", clang[128];
+	char folder[] = "/tmp/tensilefs-emulator-XXXXXX";
 	assert_non_null(mkdtemp(folder));
 	run("%s -target amdgcn-amd-amdhsa -mcpu=gfx942 -nogpulib -std=gnu17 -ffp-contract=off -Wall -Werror %s -c %s -o %s/k.o",
-	    find_tool("clang", clang, sizeof(clang)), options, source, folder);
+	    tool("clang"), options, source, folder);
 	return link_folder(folder, ret_size);
 }
 
@@ -115,7 +92,7 @@ static void write_kernel(FILE *file, size_t i, const char *instructions)
 
 uint8_t *compile_kernel_bytes(const char *const *instructions, size_t n, size_t *ret_size)
 {
-	char folder[] = "/tmp/tensilefs-emulator-XXXXXX", path[256], mc[128];
+	char folder[] = "/tmp/tensilefs-emulator-XXXXXX", path[256];
 	assert_non_null(mkdtemp(folder));
 	snprintf(path, sizeof(path), "%s/k.s", folder);
 	FILE *file = fopen(path, "w");
@@ -123,7 +100,7 @@ uint8_t *compile_kernel_bytes(const char *const *instructions, size_t n, size_t 
 	for (size_t i = 0; i < n; i++)
 		write_kernel(file, i, instructions[i]);
 	fclose(file);
-	run("%s -triple=amdgcn-amd-amdhsa -mcpu=gfx942 -filetype=obj %s -o %s/k.o", find_tool("llvm-mc", mc, sizeof(mc)), path, folder);
+	run("%s -triple=amdgcn-amd-amdhsa -mcpu=gfx942 -filetype=obj %s -o %s/k.o", tool("llvm-mc"), path, folder);
 	return link_folder(folder, ret_size);
 }
 

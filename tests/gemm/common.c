@@ -3,6 +3,7 @@
 
 #include "build/gemm/arguments.h"
 #include "build/object/object.h"
+#include "tests/common/tool.h"
 
 #include <spawn.h>
 #include <sys/wait.h>
@@ -71,16 +72,13 @@ void complete_params(struct gemm_params *params)
 
 static const char *find_linker(void)
 {
-	static const char *const names[] = { "/usr/bin/ld.lld-22", "/usr/bin/ld.lld", "/usr/lib/llvm-22/bin/ld.lld" };
-	const char *given = getenv("LD_LLD");
+	const char *given = getenv("LD_LLD"), *linker = given && *given ? given : tool("ld.lld");
 
-	if (given && *given)
-		return given;
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (access(names[i], X_OK) == 0)
-			return names[i];
-	fprintf(stderr, "no ld.lld\n");
-	exit(77);
+	if (!linker) {
+		fprintf(stderr, "no ld.lld\n");
+		exit(77);
+	}
+	return linker;
 }
 
 static void fail(const char *what)

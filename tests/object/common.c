@@ -1,47 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/object/common.h"
 
-#include <ftw.h>
-#include <sys/stat.h>
-
-int scratch_make(void **state)
+int working_scratch_make(void **state)
 {
-	const char *tmp = getenv("TMPDIR");
-	_cleanup_free_ char *path = NULL;
-
-	if (asprintf(&path, "%s/tensilefs-object-XXXXXX", tmp ? tmp : "/tmp") < 0 || !mkdtemp(path) || chdir(path) < 0)
-		return -1;
-	*state = TAKE(path);
-	return 0;
+	return scratch_make(state) < 0 ? -1 : chdir(*state);
 }
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+int working_scratch_remove(void **state)
 {
-	return remove(path);
-}
-
-int scratch_remove(void **state)
-{
-	_cleanup_free_ char *path = *state;
-
-	return chdir("/") < 0 ? -1 : nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-}
-
-const char *tool(const char *name)
-{
-	static char paths[8][256];
-	static unsigned next;
-	char *path = paths[next++ % ARRAY_SIZE(paths)], command[512];
-
-	snprintf(command, sizeof(command), "command -v %s-22 || command -v %s || command -v /usr/lib/llvm-22/bin/%s", name, name, name);
-	FILE *pipe = popen(command, "r");
-	if (!pipe)
-		return NULL;
-	char *line = fgets(path, sizeof(paths[0]), pipe);
-	pclose(pipe);
-	if (line)
-		path[strcspn(path, "\n")] = 0;
-	return line;
+	return chdir("/") < 0 ? -1 : scratch_remove(state);
 }
 
 char *run(const char *format, ...)

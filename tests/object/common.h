@@ -3,6 +3,8 @@
 #pragma once
 
 #include "build/object/object.h"
+#include "tests/common/scratch.h"
+#include "tests/common/tool.h"
 
 #include <elf.h>
 #include <setjmp.h>
@@ -10,15 +12,12 @@
 
 #include <cmocka.h>
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_make, scratch_remove)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, working_scratch_make, working_scratch_remove)
 #define SKIPPED 77			/* what meson takes for a skipped test */
 
 /* A new working directory for one test, and its removal. */
-int scratch_make(void **state);
-int scratch_remove(void **state);
-
-/* "llvm-mc" -> the path of llvm-mc-22, of llvm-mc, or of the one in /usr/lib/llvm-22/bin; NULL when there is none. */
-const char *tool(const char *name);
+int working_scratch_make(void **state);
+int working_scratch_remove(void **state);
 
 /* Runs a shell command in the working directory; fails the test when it fails. Its standard output, NUL terminated, malloc memory. */
 PRINTF_LIKE(1, 2) char *run(const char *format, ...);

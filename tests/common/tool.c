@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/common/tool.h"
+
+#include "base/macro.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const char *tool(const char *name)
+{
+	static char paths[8][256];
+	static unsigned next;
+	char *path = paths[next++ % ARRAY_SIZE(paths)], command[512];
+
+	snprintf(command, sizeof(command), "command -v %s-22 || command -v /usr/lib/llvm-22/bin/%s || command -v %s", name, name, name);
+	FILE *pipe = popen(command, "r");
+	if (!pipe)
+		return NULL;
+	char *line = fgets(path, sizeof(paths[0]), pipe);
+	pclose(pipe);
+	if (line)
+		path[strcspn(path, "\n")] = 0;
+	return line;
+}
