@@ -33,6 +33,7 @@ struct fuse_args;
 struct fs_options {
 	double entry_timeout;		/* seconds for which the kernel may keep a name, or that there is none */
 	unsigned ahead;			/* files that are built ahead of a sequential reader; 0: none */
+	unsigned idle_timeout;		/* seconds without a request, an open file or a user after which it unmounts itself; 0: never */
 	bool nonempty;			/* mount over a folder that is not empty */
 	unsigned max_read;		/* as in the mount option of libfuse, which wants to hear it twice; 0: the kernel's */
 	void (*ready)(void *userdata);	/* called once, on a thread of fs_serve(), when the kernel and we have agreed to talk; or NULL */

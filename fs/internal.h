@@ -98,6 +98,7 @@ struct fs {
 	gid_t gid;
 	int64_t started_ns;		/* wall clock: the time of control files */
 	pthread_t serving;		/* the thread in fs_serve() */
+	uint64_t n_requests;		/* atomic; grows while somebody uses the mount */
 
 	pthread_mutex_t store_lock;	/* held over notify_store: see tell_size() */
 	pthread_mutex_t lock;		/* protects all below, and what struct node says */

@@ -5,9 +5,13 @@
 #include <fcntl.h>
 #include <sys/statvfs.h>
 
+/* Every operation begins with this. */
 static struct fs *fs_of(fuse_req_t request)
 {
-	return fuse_req_userdata(request);
+	struct fs *fs = fuse_req_userdata(request);
+
+	__atomic_fetch_add(&fs->n_requests, 1, __ATOMIC_RELAXED);
+	return fs;
 }
 
 void handle_free(struct handle *handle)

@@ -103,14 +103,14 @@ struct fs *fs_unref(struct fs *fs)
 
 /* ---- unmounting ------------------------------------------------------------------------------------------------------- */
 
-/* Lazily: the name is gone at once, open files live on. Normal users need the setuid helper for it. */
-static int unmount(const char *mountpoint)
+/* Lazily: the name is gone at once, open files live on; else only a mount that nobody uses. Normal users need the setuid helper for it. */
+static int unmount(const char *mountpoint, bool lazily)
 {
-	const char *const argv[] = { "fusermount3", "-u", "-z", "-q", "--", mountpoint, NULL };
+	const char *const argv[] = { "fusermount3", "-u", lazily ? "-qz" : "-q", "--", mountpoint, NULL };
 	int status;
 	pid_t pid;
 
-	if (umount2(mountpoint, MNT_DETACH | UMOUNT_NOFOLLOW) == 0)
+	if (umount2(mountpoint, (lazily ? MNT_DETACH : 0) | UMOUNT_NOFOLLOW) == 0)
 		return 0;
 	if (errno != EPERM)
 		return -errno;
@@ -155,7 +155,7 @@ static int remove_dead_mount(const char *mountpoint)
 {
 	struct statfs buffer;
 
-	return statfs(mountpoint, &buffer) < 0 && errno == ENOTCONN ? unmount(mountpoint) : 0;
+	return statfs(mountpoint, &buffer) < 0 && errno == ENOTCONN ? unmount(mountpoint, true) : 0;
 }
 
 /* A folder, after a dead mount on it is gone; its absolute name, malloc memory. */
@@ -226,23 +226,60 @@ static void wake_up(int number)
 {
 }
 
+struct idleness {
+	uint64_t requests;		/* as of the last look */
+	unsigned seconds;		/* since when they have not grown */
+};
+
+/* To be called once a second. Unmounting fails while somebody is in the mount, or has come since. */
+static void unmount_when_idle(struct fs *fs, struct idleness *idle)
+{
+	uint64_t requests = __atomic_load_n(&fs->n_requests, __ATOMIC_RELAXED);
+
+	pthread_mutex_lock(&fs->lock);
+	bool used = fs->n_handles || fs->n_waiters || requests != idle->requests;
+	pthread_mutex_unlock(&fs->lock);
+	idle->seconds = used ? 0 : idle->seconds + 1;
+	idle->requests = requests;
+	if (idle->seconds >= fs->options.idle_timeout && unmount(fs->mountpoint, false) < 0)
+		idle->seconds = 0;
+}
+
+/* A signal of `set`; 0 after a second without one, where idleness counts. */
+static int next_signal(const struct fs *fs, const sigset_t *set)
+{
+	const struct timespec second = { .tv_sec = 1 };
+	int number = 0;
+
+	if (fs->options.idle_timeout == 0)
+		sigwait(set, &number);
+	else
+		number = sigtimedwait(set, NULL, &second);
+	return number < 0 ? 0 : number;
+}
+
 /* The first signal unmounts: the session ends by itself with the last open file. The second ends the session. */
 static void *wait_for_signals(void *userdata)
 {
 	struct fs *fs = userdata;
+	struct idleness idle = { 0 };
 	sigset_t set;
-	int number;
 
 	end_signals(&set);
 	sigaddset(&set, SIGUSR1);	/* fs_serve() is done */
 	for (;;) {
-		sigwait(&set, &number);
+		int number = next_signal(fs, &set);
 		if (number == SIGUSR1)
 			return NULL;
+		if (number == 0) {
+			if (fs->options.idle_timeout)
+				unmount_when_idle(fs, &idle);
+			continue;
+		}
 		pthread_mutex_lock(&fs->lock);
 		unsigned before = fs->signals++;
 		pthread_mutex_unlock(&fs->lock);
-		if (before == 0 && unmount(fs->mountpoint) == 0)
+		if (before == 0 && unmount(fs->mountpoint, true) == 0)
 			continue;
 		fuse_session_exit(fs->session);
 		pthread_kill(fs->serving, SIGUSR2);	/* out of the wait inside libfuse's loop */

@@ -5,7 +5,9 @@
 #include "fs/fs.h"
 #include "tools/command.h"
 #include "tools/daemon.h"
+#include "tools/notify.h"
 
+#include <fcntl.h>
 #include <fuse_opt.h>
 #include <getopt.h>
 #include <limits.h>
@@ -15,6 +17,7 @@
 struct mount {
 	struct options options;
 	struct fs_options fs;
+	struct daemon daemon;
 	bool has_ahead, has_fsname;
 	struct fuse_args args;		/* for libfuse */
 	char **values;			/* of -o settings: struct options points into them */
@@ -59,30 +62,36 @@ static int keep_value(struct mount *mount, char *value)
 	return 0;
 }
 
-static int set_ahead(struct mount *mount, const char *value)
+static int set_number(const char *option, const char *value, unsigned least, unsigned most, unsigned *ret_number)
 {
 	char *end;
 	unsigned long number = strtoul(value, &end, 10);
 
-	if (end == value || *end || *value == '-' || number > 1024) {
-		complain("-o ahead: '%s' is not a possible number", value);
+	if (end == value || *end || *value == '-' || number < least || number > most) {
+		complain("-o %s: '%s' is not a possible number", option, value);
 		return -EINVAL;
 	}
-	mount->fs.ahead = (unsigned)number;
-	mount->has_ahead = true;
+	*ret_number = (unsigned)number;
 	return 0;
 }
 
-static int set_max_read(struct mount *mount, const char *value)
+static int set_ahead(struct mount *mount, const char *value)
 {
-	char *end;
-	unsigned long number = strtoul(value, &end, 10);
+	mount->has_ahead = true;
+	return set_number("ahead", value, 0, 1024, &mount->fs.ahead);
+}
 
-	if (end == value || *end || *value == '-' || number < 4096 || number > UINT_MAX) {
-		complain("-o max_read: '%s' is not a possible number of bytes", value);
+static int set_notify(struct mount *mount, const char *value)
+{
+	unsigned fd;
+
+	if (set_number("notify_fd", value, 0, INT_MAX, &fd) < 0)
+		return -EINVAL;
+	if (fcntl((int)fd, F_SETFD, FD_CLOEXEC) < 0) {
+		complain("-o notify_fd: descriptor %u is not open", fd);
 		return -EINVAL;
 	}
-	mount->fs.max_read = (unsigned)number;
+	mount->daemon.announce = (int)fd;
 	return 0;
 }
 
@@ -112,6 +121,12 @@ static int take_mount_option(struct mount *mount, char *option)
 		return set_ahead(mount, value);
 	if (value && strcmp(option, "entry_timeout") == 0)
 		return set_timeout(mount, value);
+	if (value && strcmp(option, "idle_timeout") == 0)
+		return set_number(option, value, 0, UINT_MAX, &mount->fs.idle_timeout);
+	if (value && strcmp(option, "linker_timeout") == 0)
+		return set_number(option, value, 1, UINT_MAX, &mount->options.engine.linker_seconds);
+	if (value && strcmp(option, "notify_fd") == 0)
+		return set_notify(mount, value);
 	if (!value && strcmp(option, "nonempty") == 0) {
 		mount->fs.nonempty = true;
 		return 0;
@@ -119,7 +134,7 @@ static int take_mount_option(struct mount *mount, char *option)
 	r = options_set(&mount->options, option, value);
 	if (r != -ENOENT)
 		return r;
-	if (value && strcmp(option, "max_read") == 0 && set_max_read(mount, value) < 0)
+	if (value && strcmp(option, "max_read") == 0 && set_number(option, value, 4096, UINT_MAX, &mount->fs.max_read) < 0)
 		return -EINVAL;
 	if (value)
 		value[-1] = '=';
@@ -164,6 +179,7 @@ static int add_own_options(struct mount *mount, const char *logic)
 static void mounted(void *userdata)
 {
 	daemon_ready(userdata);
+	notify_service("READY=1\nMAINPID=%d\nSTATUS=serving", (int)getpid());
 }
 
 static void warn(const char *message)
@@ -171,7 +187,7 @@ static void warn(const char *message)
 	complain("%s", message);
 }
 
-static int serve(struct mount *mount, const char *logic, const char *mountpoint, struct daemon *daemon)
+static int serve(struct mount *mount, const char *logic, const char *mountpoint)
 {
 	struct engine *engine = NULL;
 	struct fs *fs = NULL;
@@ -181,7 +197,7 @@ static int serve(struct mount *mount, const char *logic, const char *mountpoint,
 	if (r < 0)
 		return r;
 	mount->fs.ready = mounted;
-	mount->fs.ready_userdata = daemon;
+	mount->fs.ready_userdata = &mount->daemon;
 	mount->fs.warn = warn;
 	r = fs_new(engine, &mount->fs, &fs, &error);
 	if (r == 0)
@@ -190,6 +206,7 @@ static int serve(struct mount *mount, const char *logic, const char *mountpoint,
 		r = fs_serve(fs, &error);
 	if (r < 0)
 		complain("%s", error_text(&error, r));
+	notify_service("STOPPING=1");
 	engine_unref(engine);
 	fs_unref(fs);
 	return r;
@@ -233,23 +250,21 @@ static int settle_options(struct mount *mount, const char **logic)
 
 static int run(struct mount *mount, const char *logic, const char *mountpoint)
 {
-	struct daemon daemon;
-
 	int r = settle_options(mount, &logic);
 	if (r < 0)
 		return r;
 	fs_block_signals();
-	r = daemon_begin(mount->options.foreground, &daemon);
+	r = daemon_begin(mount->options.foreground, &mount->daemon);
 	if (r < 0) {
 		complain("cannot go into the background: %s", strerror(-r));
 		return r;
 	}
-	return serve(mount, logic, mountpoint, &daemon);
+	return serve(mount, logic, mountpoint);
 }
 
 int command_mount(int argc, char **argv)
 {
-	_cleanup_(mount_release) struct mount mount = { .fs.entry_timeout = FS_ENTRY_TIMEOUT };
+	_cleanup_(mount_release) struct mount mount = { .fs.entry_timeout = FS_ENTRY_TIMEOUT, .daemon.announce = -1 };
 
 	int r = options_parse(argc, argv, OPTION_MOUNT | OPTION_CACHE | OPTION_JOBS | OPTION_OUTPUT, 2, 2, USAGE, &mount.options);
 	if (r < 0)

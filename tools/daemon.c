@@ -18,11 +18,11 @@ static _Noreturn void wait_for_child(int ready)
 	_exit(n == 1 ? EXIT_SUCCESS : EXIT_FAILURE);
 }
 
-int daemon_begin(bool foreground, struct daemon *ret_daemon)
+int daemon_begin(bool foreground, struct daemon *daemon)
 {
 	int ends[2];
 
-	ret_daemon->ready = -1;
+	daemon->ready = -1;
 	signal(SIGPIPE, SIG_IGN);	/* whoever listened may be gone; that is not our end */
 	if (foreground)
 		return 0;
@@ -41,12 +41,25 @@ int daemon_begin(bool foreground, struct daemon *ret_daemon)
 	}
 	close(ends[0]);
 	setsid();
-	ret_daemon->ready = ends[1];
+	daemon->ready = ends[1];
 	return 0;
+}
+
+static void announce(struct daemon *daemon)
+{
+	if (daemon->announce < 0)
+		return;
+	ssize_t n = write(daemon->announce, "\n", 1);
+	if (n != 1) {
+		/* nobody listens any more */
+	}
+	close(daemon->announce);
+	daemon->announce = -1;
 }
 
 void daemon_ready(struct daemon *daemon)
 {
+	announce(daemon);
 	if (daemon->ready < 0)
 		return;
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);

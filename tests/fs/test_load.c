@@ -4,7 +4,9 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 
 #define MANY 64
@@ -191,6 +193,63 @@ static void test_a_linker_that_hangs_does_not_keep_the_mount(void **state)
 	assert_int_equal(mount_end(&mount), 0);
 }
 
+static void test_a_linker_has_only_so_much_time(void **state)
+{
+	const char *logic = many_bases(state, "logic", 1);
+	struct mount mount = mount_with(state, logic, waiting_linker(state), "--no-cache -o linker_timeout=1");
+	const char *path = file_in(&mount, ".co", 0);
+
+	assert_int_equal(open(path, O_RDONLY | O_CLOEXEC), -1);
+	assert_int_equal(errno, EIO);
+	assert_int_equal(shell("grep -q waiting-lld '%s/.tensilefs/errors/%s'", mount.path, strrchr(path, '/') + 1), 0);
+	give_the_sign(state);
+	assert_int_equal(shell("cat '%s' >/dev/null", path), 0);		/* the next to ask tries again */
+	assert_int_equal(mount_end(&mount), 0);
+}
+
+/* ---- the end for want of use, and the beginning ----------------------------------------------------------------------- */
+
+static void test_an_idle_mount_ends_and_a_used_one_does_not(void **state)
+{
+	const char *logic = many_bases(state, "logic", 1);
+	struct mount mount = mount_with(state, logic, real_linker(), "--no-cache -o idle_timeout=1");
+	int status, fd = open(file_in(&mount, ".dat", 0), O_RDONLY | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	usleep(2500000);
+	assert_int_equal(waitpid(mount.pid, &status, WNOHANG), 0);	/* a file is open */
+	close(fd);
+	for (double end = seconds() + 10; waitpid(mount.pid, &status, WNOHANG) != mount.pid; usleep(10000))
+		assert_true(seconds() < end);
+	assert_int_equal(status, 0);
+	assert_int_equal(shell("grep -q ' %s ' /proc/self/mounts", mount.path), 1);
+}
+
+static void test_services_and_scripts_are_told_when_the_mount_is_ready(void **state)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	const char *logic = many_bases(state, "logic", 1), *mnt = in_scratch(state, "mnt");
+	char text[512];
+
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s", in_scratch(state, "socket"));
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(bind(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(mkdir(mnt, 0755), 0);
+	assert_int_equal(shell("NOTIFY_SOCKET='%s' '%s' mount --no-cache -o notify_fd=5 '%s' '%s' 5>'%s'", address.sun_path, tensilefs(), logic, mnt,
+			       in_scratch(state, "told")), 0);
+	ssize_t n = recv(fd, text, sizeof(text) - 1, 0);
+	assert_true(n > 0);
+	text[n] = 0;
+	assert_non_null(strstr(text, "READY=1\n"));
+	assert_int_equal(shell("test $(wc -c < '%s') = 1 && fusermount3 -u '%s'", in_scratch(state, "told"), mnt), 0);
+	n = recv(fd, text, sizeof(text) - 1, 0);
+	text[n > 0 ? n : 0] = 0;
+	assert_string_equal(text, "STOPPING=1");
+	assert_int_equal(shell("'%s' mount --no-cache -o notify_fd=77 '%s' '%s' 2>'%s'", tensilefs(), logic, mnt, in_scratch(state, "said")), 1);
+	assert_int_equal(shell("grep -q 'descriptor 77 is not open' '%s'", in_scratch(state, "said")), 0);
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -200,6 +259,9 @@ int main(void)
 		TEST(test_mounts_and_builds_share_a_cache),
 		TEST(test_the_end_under_load_hangs_nobody),
 		TEST(test_a_linker_that_hangs_does_not_keep_the_mount),
+		TEST(test_a_linker_has_only_so_much_time),
+		TEST(test_an_idle_mount_ends_and_a_used_one_does_not),
+		TEST(test_services_and_scripts_are_told_when_the_mount_is_ready),
 	};
 	need_fuse();
 	return cmocka_run_group_tests_name("load", tests, NULL, NULL);
