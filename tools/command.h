@@ -21,6 +21,7 @@ int command_coverage(int argc, char **argv);
 int command_check(int argc, char **argv);
 int command_verify(int argc, char **argv);
 int command_cache(int argc, char **argv);
+int command_status(int argc, char **argv);
 int command_caps(int argc, char **argv);
 
 /* ---- what commands share ---------------------------------------------------------------------------------------------- */

@@ -15,6 +15,7 @@ static const char help[] =
 	"tensilefs check LOGIC [--json]                      what is wrong with logic: file, line and solution of each finding\n"
 	"tensilefs verify LOGIC [FILE...]                    run kernels in the emulator against a reference\n"
 	"tensilefs run FILE [KERNEL [ARGUMENT...]]           run one kernel of any code object on the CPU, or list its kernels\n"
+	"tensilefs status [--json] MOUNTPOINT                what a mount is doing\n"
 	"tensilefs cache stats|gc|check|clear                look after the cache\n"
 	"tensilefs caps [--arch A]                           what each target and the linker can do\n"
 	"\n"
@@ -50,6 +51,7 @@ static const struct {
 	{ "check", command_check },
 	{ "verify", command_verify },
 	{ "run", command_run },
+	{ "status", command_status },
 	{ "cache", command_cache },
 	{ "caps", command_caps },
 	{ "--version", command_version },

@@ -250,6 +250,20 @@ static void test_services_and_scripts_are_told_when_the_mount_is_ready(void **st
 	close(fd);
 }
 
+static void test_the_status_is_shown_once_or_live(void **state)
+{
+	const char *logic = many_bases(state, "logic", 1);
+	struct mount mount = mount_with(state, logic, real_linker(), "--no-cache");
+
+	assert_int_equal(shell("cat '%s' >/dev/null && '%s' status '%s' | grep -q '\"builds\":1,'", file_in(&mount, ".dat", 0), tensilefs(),
+			       mount.path), 0);
+	assert_int_equal(shell("command -v script >/dev/null || exit 0; timeout 2 script -qec \"'%s' status '%s'\" /dev/null | "
+			       "grep -c 'built    1 files' | grep -qE '[2-9]'", tensilefs(), mount.path), 0);
+	assert_int_equal(mount_end(&mount), 0);
+	assert_int_equal(shell("'%s' status '%s' 2>'%s'", tensilefs(), mount.path, in_scratch(state, "said")), 1);
+	assert_int_equal(shell("grep -q 'is no mount of tensilefs' '%s'", in_scratch(state, "said")), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -261,6 +275,7 @@ int main(void)
 		TEST(test_a_linker_that_hangs_does_not_keep_the_mount),
 		TEST(test_a_linker_has_only_so_much_time),
 		TEST(test_an_idle_mount_ends_and_a_used_one_does_not),
+		TEST(test_the_status_is_shown_once_or_live),
 		TEST(test_services_and_scripts_are_told_when_the_mount_is_ready),
 	};
 	need_fuse();
