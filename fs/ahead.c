@@ -16,7 +16,7 @@ static bool is_built(struct fs *fs, size_t arch, size_t index)
 	struct engine_file *file = engine_file(fs->engine, arch, index);
 	struct engine_stat stat;
 
-	if (!engine_file_present(file))
+	if (!engine_file_present(file) || engine_seen(file))
 		return true;		/* nothing to be built */
 	engine_stat(fs->engine, file, &stat);
 	return stat.known;
@@ -42,8 +42,8 @@ static bool follows(struct fs *fs, size_t arch, size_t last, size_t index)
 	return true;
 }
 
-/* The length of the sequence that this file continues: 1 when it begins one. */
-static unsigned note_touch(struct fs *fs, size_t arch, const struct engine_file *file)
+/* The sequence that this file continues, or begins. With ahead_lock held. */
+static struct stream *note_touch(struct fs *fs, size_t arch, const struct engine_file *file)
 {
 	const char *name = engine_file_arch(file);
 	size_t index = engine_file_index(file);
@@ -57,13 +57,13 @@ static unsigned note_touch(struct fs *fs, size_t arch, const struct engine_file 
 			stream->used = fs->stream_clock;
 			stream->last = index;
 			stream->length += !again;
-			return stream->length;
+			return stream;
 		}
 		if (stream->used < oldest->used)
 			oldest = stream;
 	}
 	*oldest = (struct stream){ .arch = name, .last = index, .length = 1, .used = fs->stream_clock };
-	return 1;
+	return oldest;
 }
 
 /* Whoever wants the result will ask for it. */
@@ -71,23 +71,21 @@ static void ahead_done(void *userdata, int status, struct artifact *artifact, co
 {
 }
 
-/* Asks for the files after one: unbuilt ones are built, and if `load` built ones are brought into memory. */
-static void go_ahead(struct fs *fs, size_t arch, size_t index, bool load)
+/* Asks for the files after one: unbuilt ones are built, built ones from `load` to `load_end` - 1 are brought into memory. */
+static void go_ahead(struct fs *fs, size_t arch, size_t index, size_t load, size_t load_end)
 {
-	unsigned builds = fs->options.ahead, loads = load ? MIN(LOAD_MOST, builds) : 0;
-
+	unsigned builds = fs->options.ahead;
 	size_t end = MIN(engine_n_files(fs->engine, arch), index + SKIP_MOST);
 
 	while (++index < end && builds > 0) {
 		struct engine_file *next = engine_file(fs->engine, arch, index);
-		struct engine_stat stat;
+		struct engine_stat stat = { .known = engine_seen(next) };
 		if (!engine_file_present(next))
 			continue;
-		engine_stat(fs->engine, next, &stat);
-		if (stat.known && loads > 0) {
-			loads--;
+		if (!stat.known)
+			engine_stat(fs->engine, next, &stat);
+		if (stat.known && index >= load && index < load_end)
 			engine_request(fs->engine, next, ENGINE_WAITED, ahead_done, NULL);
-		}
 		if (stat.known || stat.state == ENGINE_FAILED)
 			continue;
 		builds--;
@@ -102,13 +100,17 @@ static void go_ahead(struct fs *fs, size_t arch, size_t index, bool load)
 
 void ahead_touch(struct fs *fs, struct engine_file *file, bool opened)
 {
-	size_t arch = arch_number(fs, engine_file_arch(file));
+	size_t arch = arch_number(fs, engine_file_arch(file)), index = engine_file_index(file), load, load_end = 0;
 
 	if (fs->options.ahead == 0)
 		return;
 	pthread_mutex_lock(&fs->ahead_lock);
-	unsigned length = note_touch(fs, arch, file);
+	struct stream *stream = note_touch(fs, arch, file);
+	bool sequential = stream->length >= 2;
+	load = MAX(stream->load_end, index + 1);
+	if (sequential && opened)
+		stream->load_end = load_end = index + 1 + MIN(LOAD_MOST, fs->options.ahead);
 	pthread_mutex_unlock(&fs->ahead_lock);
-	if (length >= 2)
-		go_ahead(fs, arch, engine_file_index(file), opened);
+	if (sequential)
+		go_ahead(fs, arch, index, load, load_end);
 }

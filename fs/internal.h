@@ -67,6 +67,7 @@ struct node {
 
 	/* protected by fs->store_lock */
 	bool told;			/* no process can have this node with another size than the exact one */
+	bool filled;			/* the kernel was given what fill_page_cache() gives */
 };
 
 #define NODE_BUCKETS 4096
@@ -85,6 +86,7 @@ struct stream {				/* a sequential reader, as ahead.c sees it */
 	size_t last;			/* index of the file it touched last */
 	unsigned length;		/* files in sequence so far */
 	uint64_t used;			/* for replacing the oldest */
+	size_t load_end;		/* files up to this one, exclusive, were loaded ahead */
 };
 
 #define N_STREAMS 8

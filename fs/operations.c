@@ -91,33 +91,41 @@ void reply_handle(struct fs *fs, fuse_req_t request, struct fuse_file_info *info
 
 /* ---- artifacts -------------------------------------------------------------------------------------------------------- */
 
+enum { FILL_BYTES = 4 << 20 };		/* a file up to this size goes into the page cache as a whole */
+
 /*
- * A node that was looked up before its size was known has size 0 in the kernel, and OPEN has no way to say another: sendfile, splice
- * and mmap would find nothing. Storing the last byte of the file in the page cache makes the kernel take the size. Under a lock, and before
- * the first OPEN is answered: nobody can be reading then, so the page is not locked by a READ that waits for us.
+ * Before the first OPEN of a node is answered its bytes are stored in the kernel's page cache, for two reasons. A node that was looked up
+ * before its size was known has size 0 in the kernel, and OPEN has no way to say another: sendfile, splice and mmap would find
+ * nothing; a store makes the kernel take the size, and the last byte of a large file is enough for that. And one store is cheaper than
+ * the READs that would follow, one round trip for every 128 KiB. Under a lock, and once: nobody can be reading before the first OPEN is
+ * answered, so no page is locked by a READ that waits for us.
  */
-static int tell_size(struct fs *fs, struct node *node, const struct artifact *artifact)
+static int fill_page_cache(struct fs *fs, struct node *node, const struct artifact *artifact)
 {
 	int r = 0;
 
 	pthread_mutex_lock(&fs->store_lock);
-	if (!node->told && artifact->size > 0) {
-		struct fuse_bufvec last = FUSE_BUFVEC_INIT(1);
-		last.buf[0].mem = artifact->data + artifact->size - 1;
-		r = fuse_lowlevel_notify_store(fs->session, ino_of(fs, node), (off_t)artifact->size - 1, &last, 0);
+	bool whole = artifact->size <= FILL_BYTES;
+	if (artifact->size > 0 && !node->filled && (whole || !node->told)) {
+		size_t offset = whole ? 0 : artifact->size - 1;
+		struct fuse_bufvec bytes = FUSE_BUFVEC_INIT(artifact->size - offset);
+		bytes.buf[0].mem = artifact->data + offset;
+		r = fuse_lowlevel_notify_store(fs->session, ino_of(fs, node), (off_t)offset, &bytes, 0);
+		if (r < 0 && node->told)
+			r = 0;		/* READs will bring what the kernel had no room for */
 	}
 	if (r == 0)
-		node->told = true;
+		node->told = node->filled = true;
 	pthread_mutex_unlock(&fs->store_lock);
 	return r;
 }
 
-/* Binds, tells and opens. */
+/* Binds, fills the page cache and opens. */
 static void open_artifact(struct fs *fs, struct node *node, fuse_req_t request, struct fuse_file_info *info, struct artifact *artifact)
 {
 	int r = node_bind(fs, node, &artifact->hash, artifact->size);
 	if (r == 0)
-		r = tell_size(fs, node, artifact);
+		r = fill_page_cache(fs, node, artifact);
 	struct handle *handle = r == 0 ? calloc(1, sizeof(*handle)) : NULL;
 	if (!handle) {
 		fuse_reply_err(request, r < 0 ? -r : ENOMEM);

@@ -151,6 +151,9 @@ struct engine_stat {
 /* What is known without building: made in this process, or the memo and the cache's index have it. */
 void engine_stat(struct engine *engine, struct engine_file *file, struct engine_stat *ret_stat);
 
+/* Was the file known when somebody last looked? Looks at nothing itself: for guesses about many files. */
+bool engine_seen(struct engine_file *file);
+
 /* Why the last build of this file failed: a negative errno and a message; 0 when it did not. */
 int engine_failure(struct engine *engine, struct engine_file *file, struct error *error);
 

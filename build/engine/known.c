@@ -124,6 +124,14 @@ void known_set_size(struct engine_file *file, const struct cachedb_key *hash, ui
 	file->items = items;
 }
 
+bool engine_seen(struct engine_file *file)
+{
+	pthread_mutex_lock(&file->engine->lock);
+	bool seen = file->planned && file->sized;
+	pthread_mutex_unlock(&file->engine->lock);
+	return seen;
+}
+
 static void stat_known(struct engine_file *file, struct engine_stat *stat)
 {
 	_cleanup_(edition_unref_p) struct edition *edition = engine_edition(file->engine);
