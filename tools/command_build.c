@@ -3,6 +3,7 @@
  * The same bytes without FUSE, and strict: every file that cannot be made is named, the others are written all the same, and the exit status
  * is 1. A file appears under its name only when it is complete.
  */
+#include "base/file.h"
 #include "build/engine/cpus.h"
 #include "tools/command.h"
 
@@ -40,20 +41,6 @@ struct job {
 };
 
 /* ---- writing ---------------------------------------------------------------------------------------------------------- */
-
-static int write_all(int fd, const uint8_t *data, size_t size)
-{
-	while (size) {
-		ssize_t n = write(fd, data, size);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		data += n;
-		size -= (size_t)n;
-	}
-	return 0;
-}
 
 /* Under another name first, then renamed: nobody finds half a file. */
 static int write_file(const char *path, const char *temporary, const void *data, size_t size)

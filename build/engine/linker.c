@@ -6,6 +6,7 @@
  */
 #include "build/engine/linker.h"
 
+#include "base/file.h"
 #include "build/engine/process.h"
 
 #include <elf.h>
@@ -99,20 +100,6 @@ static int read_all(int fd, struct buffer *buffer)
 		if (n <= 0)
 			return n < 0 ? -errno : -EIO;
 		done += (size_t)n;
-	}
-	return 0;
-}
-
-static int write_all(int fd, const uint8_t *bytes, size_t size)
-{
-	while (size) {
-		ssize_t n = write(fd, bytes, size);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		bytes += n;
-		size -= (size_t)n;
 	}
 	return 0;
 }
