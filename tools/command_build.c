@@ -200,6 +200,36 @@ static void wait_for_all(struct build *build)
 		fputs("\r\033[K", stderr);
 }
 
+static int complain_mistake(void *userdata, const char *message)
+{
+	size_t *mistakes = userdata;
+
+	complain("%s", message);
+	++*mistakes;
+	return 0;
+}
+
+/* Solutions that are left out for a mistake in the logic, each with its reason: one of a base's files speaks for the base. */
+static size_t complain_mistakes(const struct build *build, enum engine_kind speaker)
+{
+	size_t mistakes = 0;
+
+	for (size_t i = 0; i < build->n_files; i++) {
+		struct engine_file *file = build->files[i];
+		struct error error = { 0 };
+		struct engine_stat stat;
+		if (engine_file_kind(file) != speaker)
+			continue;
+		engine_stat(build->engine, file, &stat);
+		if (stat.mistakes == 0)
+			continue;
+		int r = engine_foreach_mistake(build->engine, file, complain_mistake, &mistakes, &error);
+		if (r < 0)
+			complain("%s/%s: %s", engine_file_arch(file), engine_file_name(file), error_text(&error, r));
+	}
+	return mistakes;
+}
+
 /* The largest logic first, so that the last file to end is a small one; files of one base beside each other, so that it is parsed once. */
 static int compare_work(const void *a, const void *b)
 {
@@ -291,7 +321,7 @@ int command_build(int argc, char **argv)
 {
 	_cleanup_options_ struct options options = { 0 };
 	struct build build = { .lock = PTHREAD_MUTEX_INITIALIZER, .done_one = PTHREAD_COND_INITIALIZER, .progress = isatty(2) };
-	size_t faults = 0;
+	size_t faults = 0, mistakes = 0;
 
 	int r = options_parse(argc, argv, OPTION_ARCH | OPTION_JOBS | OPTION_CACHE | OPTION_OUTPUT | OPTION_METADATA, 2, 2, USAGE, &options);
 	if (r < 0)
@@ -311,6 +341,8 @@ int command_build(int argc, char **argv)
 	if (r == 0)
 		r = build_all(&build, options.engine.jobs + 1);
 	wait_for_all(&build);
+	if (r == 0)
+		mistakes = complain_mistakes(&build, options.engine.metadata_only ? ENGINE_METADATA : ENGINE_CODE_OBJECT);
 	if (r == 0 && !build.failed)
 		r = write_texts(&build, options.engine.metadata_only);
 	engine_unref(build.engine);
@@ -320,5 +352,7 @@ int command_build(int argc, char **argv)
 		complain("%zu of %zu files could not be built", build.failed, build.n_files);
 	if (r == 0 && faults)
 		complain("%zu part%s of the logic %s left out", faults, faults == 1 ? "" : "s", faults == 1 ? "was" : "were");
-	return r < 0 || build.failed || faults ? EXIT_FAILURE : EXIT_SUCCESS;
+	if (mistakes)
+		complain("%zu solution%s left out", mistakes, mistakes == 1 ? " was" : "s were");
+	return r < 0 || build.failed || faults || mistakes ? EXIT_FAILURE : EXIT_SUCCESS;
 }

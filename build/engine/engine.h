@@ -142,6 +142,7 @@ enum engine_state { ENGINE_UNBUILT, ENGINE_BUILDING, ENGINE_BUILT, ENGINE_FAILED
 
 struct engine_stat {
 	enum engine_state state;
+	uint32_t mistakes;		/* solutions that are left out for a mistake in the logic, as far as the file's plan is known */
 	bool known;			/* the next three are valid */
 	struct cachedb_key hash;
 	uint64_t size, cost_us;
@@ -175,6 +176,11 @@ int engine_foreach_kernel(struct engine *engine, struct engine_file *file, int (
  */
 int engine_list_kernels(struct engine *engine, const char *arch, struct buffer *ret_kernels, struct buffer *ret_helpers,
 			struct error *error);
+
+/* What is wrong with each solution that is left out for a mistake in the logic: file, line, key and value. Parses the logic; engine_stat()
+ * says whether there are any. Stops when the callback returns non-zero and returns that. */
+int engine_foreach_mistake(struct engine *engine, struct engine_file *file, int (*callback)(void *userdata, const char *message),
+			   void *userdata, struct error *error);
 
 /* A kernel as assembly text. -ENOENT when the file has no kernel of that name. */
 int engine_print_kernel(struct engine *engine, struct engine_file *file, const char *kernel, struct buffer *ret_text, struct error *error);

@@ -30,17 +30,18 @@ int engine_hash(struct engine *engine, struct engine_file *file, struct cachedb_
 		return 0;
 	if (r < 0)
 		return error_set(error, r, "%s", error_text(&failure, r));
-	known_set_hash(file, edition, &standpoint, &hash);
+	known_set_hash(file, edition, &standpoint, &hash, production.mistakes);
 	*ret_hash = hash;
 	return 0;
 }
 
-static int load(struct engine_file *file, const struct edition *edition, struct library **ret_library, struct error *error)
+static int load(struct engine_file *file, const struct edition *edition, enum library_content content, struct library **ret_library,
+		struct error *error)
 {
 	if (!file->base)
 		return error_set(error, -ENODATA, "'%s' is not made from solutions", file->name);
 	const struct logic_base *base = edition_base(edition, file->arch, file->base, error);
-	return base ? libraries_get(edition->libraries, base, LIBRARY_GENERATED, ret_library, error) : -ENOENT;
+	return base ? libraries_get(edition->libraries, base, content, ret_library, error) : -ENOENT;
 }
 
 int engine_foreach_kernel(struct engine *engine, struct engine_file *file, int (*callback)(void *userdata, const char *name),
@@ -52,13 +53,30 @@ int engine_foreach_kernel(struct engine *engine, struct engine_file *file, int (
 
 	if (file->kind == ENGINE_HELPER)
 		return 0;
-	int r = load(file, edition, &library, error);
+	int r = load(file, edition, LIBRARY_GENERATED, &library, error);
 	if (r < 0)
 		return r;
 	const struct logic_solution *solutions = logic_solutions(library->logic, &n_solutions);
 	const size_t *kernels = logic_kernels(library->logic, &n_kernels);
 	for (size_t i = 0; i < n_kernels && r == 0; i++)
 		r = callback(userdata, solutions[kernels[i]].kernel_name);
+	return r;
+}
+
+int engine_foreach_mistake(struct engine *engine, struct engine_file *file, int (*callback)(void *userdata, const char *message),
+			   void *userdata, struct error *error)
+{
+	_cleanup_(edition_unref_p) struct edition *edition = engine_edition(engine);
+	_cleanup_(library_unref_p) struct library *library = NULL;
+	size_t n;
+
+	int r = load(file, edition, engine->keep_all ? LIBRARY_ALL : LIBRARY_GENERATED, &library, error);
+	if (r < 0)
+		return r;
+	const struct logic_solution *solutions = logic_solutions(library->logic, &n);
+	for (size_t i = 0; i < n && r == 0; i++)
+		if (solutions[i].mistaken)
+			r = callback(userdata, solutions[i].left_out);
 	return r;
 }
 
@@ -69,7 +87,7 @@ int engine_print_kernel(struct engine *engine, struct engine_file *file, const c
 	struct gemm_config config;
 	size_t n_solutions, n_kernels;
 
-	int r = load(file, edition, &library, error);
+	int r = load(file, edition, LIBRARY_GENERATED, &library, error);
 	if (r < 0)
 		return r;
 	const struct logic_solution *solutions = logic_solutions(library->logic, &n_solutions);
@@ -130,7 +148,7 @@ int engine_explain(struct engine *engine, struct engine_file *file, struct buffe
 	_cleanup_(edition_unref_p) struct edition *edition = engine_edition(engine);
 	_cleanup_(library_unref_p) struct library *library = NULL;
 
-	int r = file->base ? load(file, edition, &library, error) : 0;
+	int r = file->base ? load(file, edition, LIBRARY_GENERATED, &library, error) : 0;
 	if (r < 0)
 		return r;
 	struct json_object *object = json_object_new_object();
@@ -177,7 +195,7 @@ int engine_foreach_parameter(struct engine *engine, struct engine_file *file, co
 	bool found = false;
 	size_t n;
 
-	int r = load(file, edition, &library, error);
+	int r = load(file, edition, LIBRARY_GENERATED, &library, error);
 	if (r < 0)
 		return r;
 	const struct logic_solution *solutions = logic_solutions(library->logic, &n);

@@ -41,10 +41,11 @@ struct engine_file {
 	struct engine_file *raw;	/* or NULL */
 
 	/* protected by engine->lock */
-	bool planned;			/* the next three are valid: logic with this identity, linked by this linker, gives this hash */
+	bool planned;			/* the next four are valid: logic with this identity, linked by this linker, gives this hash */
 	struct cachedb_key identity;
 	const char *linker;		/* compared as pointer: a linker's version text lives as long as the engine; NULL: needs none */
 	struct cachedb_key hash;
+	uint32_t mistakes;		/* as in struct production */
 	bool sized;			/* the next three are valid, for `hash` */
 	uint64_t size, cost_us;
 	uint32_t items;
@@ -121,6 +122,7 @@ void engine_cache_failed(struct engine *engine, const char *message);
 struct production {
 	struct library *library;
 	struct buffer bytes;		/* of what is not linked: all of the file */
+	uint32_t mistakes;		/* solutions that are left out for a mistake in the logic */
 };
 int production_plan(struct engine_file *file, const struct edition *edition, const char *linker, struct production *ret_production,
 		    struct cachedb_key *ret_hash, struct error *error);
@@ -151,7 +153,7 @@ int known_hash(struct engine_file *file, const struct standpoint *standpoint, st
 
 /* Notes the hash of a plan that was made from logic; writes the memo too. */
 void known_set_hash(struct engine_file *file, const struct edition *edition, const struct standpoint *standpoint,
-		    const struct cachedb_key *hash);
+		    const struct cachedb_key *hash, uint32_t mistakes);
 
 /* Logic that cannot be used: the hash of the last good one stands for it, if there is one (-ENOENT), until it is edited again. */
 int known_keep_hash(struct engine_file *file, const struct standpoint *standpoint, const char *reason, struct cachedb_key *ret_hash);

@@ -27,7 +27,8 @@ static int memo_key(struct engine_file *file, const struct standpoint *standpoin
 	return plan_memo(&options, file->kind, file->name, &standpoint->identity, ret_key);
 }
 
-static int read_memo(struct engine_file *file, const struct standpoint *standpoint, struct cachedb_key *ret_hash)
+/* The memo of a plan: the hash, and as info.items the mistakes. */
+static int read_memo(struct engine_file *file, const struct standpoint *standpoint, struct cachedb_key *ret_hash, uint32_t *ret_mistakes)
 {
 	_cleanup_free_ uint8_t *bytes = NULL;
 	struct cachedb_info info;
@@ -43,10 +44,11 @@ static int read_memo(struct engine_file *file, const struct standpoint *standpoi
 	if (info.tag != TAG_MEMO || info.size != sizeof(ret_hash->bytes))
 		return -ENOENT;
 	memcpy(ret_hash->bytes, bytes, sizeof(ret_hash->bytes));
+	*ret_mistakes = info.items;
 	return 0;
 }
 
-static void note_hash(struct engine_file *file, const struct standpoint *standpoint, const struct cachedb_key *hash)
+static void note_hash(struct engine_file *file, const struct standpoint *standpoint, const struct cachedb_key *hash, uint32_t mistakes)
 {
 	pthread_mutex_lock(&file->engine->lock);
 	if (file->planned && !key_equal(&file->hash, hash))
@@ -55,12 +57,14 @@ static void note_hash(struct engine_file *file, const struct standpoint *standpo
 	file->identity = standpoint->identity;
 	file->linker = standpoint->linker;
 	file->hash = *hash;
+	file->mistakes = mistakes;
 	free(TAKE(file->stale));
 	pthread_mutex_unlock(&file->engine->lock);
 }
 
 int known_hash(struct engine_file *file, const struct standpoint *standpoint, struct cachedb_key *ret_hash)
 {
+	uint32_t mistakes;
 	bool known;
 
 	pthread_mutex_lock(&file->engine->lock);
@@ -70,18 +74,18 @@ int known_hash(struct engine_file *file, const struct standpoint *standpoint, st
 	pthread_mutex_unlock(&file->engine->lock);
 	if (known)
 		return 0;
-	int r = read_memo(file, standpoint, ret_hash);
+	int r = read_memo(file, standpoint, ret_hash, &mistakes);
 	if (r < 0)
 		return -ENOENT;
-	note_hash(file, standpoint, ret_hash);
+	note_hash(file, standpoint, ret_hash, mistakes);
 	return 0;
 }
 
 void known_set_hash(struct engine_file *file, const struct edition *edition, const struct standpoint *standpoint,
-		    const struct cachedb_key *hash)
+		    const struct cachedb_key *hash, uint32_t mistakes)
 {
 	struct engine *engine = file->engine;
-	struct cachedb_info info = { .tag = TAG_MEMO };
+	struct cachedb_info info = { .tag = TAG_MEMO, .items = mistakes };
 	struct cachedb_key identity, key;
 	struct error error = { 0 };
 	bool settled;
@@ -89,7 +93,7 @@ void known_set_hash(struct engine_file *file, const struct edition *edition, con
 	/* Logic that changed while it was being read belongs to neither moment. */
 	if (engine_file_identity(file, edition, &identity, &settled) < 0 || !key_equal(&identity, &standpoint->identity))
 		return;
-	note_hash(file, standpoint, hash);
+	note_hash(file, standpoint, hash, mistakes);
 	if (!engine->cache || !standpoint->settled || memo_key(file, standpoint, &key) < 0)
 		return;
 	int r = cachedb_put(engine->cache, &key, hash->bytes, sizeof(hash->bytes), &info, &error);
@@ -142,6 +146,7 @@ static void stat_known(struct engine_file *file, struct engine_stat *stat)
 		return;
 	struct engine *engine = file->engine;
 	pthread_mutex_lock(&engine->lock);
+	stat->mistakes = file->mistakes;
 	bool sized = file->sized && key_equal(&file->hash, &stat->hash);
 	pthread_mutex_unlock(&engine->lock);
 	if (!sized) {

@@ -43,6 +43,19 @@ static int get_library(struct engine_file *file, const struct edition *edition, 
 	return base ? libraries_get(edition->libraries, base, content, ret_library, error) : -ENOENT;
 }
 
+static uint32_t count_mistakes(const struct library *library)
+{
+	uint32_t mistakes = 0;
+	size_t n;
+
+	if (!library)
+		return 0;
+	const struct logic_solution *solutions = logic_solutions(library->logic, &n);
+	for (size_t i = 0; i < n; i++)
+		mistakes += solutions[i].mistaken;
+	return mistakes;
+}
+
 static int to_yaml(struct buffer *bytes)
 {
 	_cleanup_buffer_ struct buffer dat = *bytes;
@@ -98,6 +111,7 @@ int production_plan(struct engine_file *file, const struct edition *edition, con
 	}
 	if (r < 0)
 		return r;
+	production.mistakes = count_mistakes(production.library);
 	*ret_production = production;
 	production = (struct production){ 0 };
 	return 0;

@@ -185,7 +185,7 @@ static int plan(struct flight *flight, const struct edition *edition, const stru
 	int r = production_plan(flight->file, edition, standpoint->linker, production, &flight->hash, error);
 	if (r < 0)
 		return r;
-	known_set_hash(flight->file, edition, standpoint, &flight->hash);
+	known_set_hash(flight->file, edition, standpoint, &flight->hash, production->mistakes);
 	pthread_mutex_lock(&engine->lock);
 	engine->statistics.plans++;
 	pthread_mutex_unlock(&engine->lock);

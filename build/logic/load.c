@@ -85,6 +85,7 @@ static int add_solution(struct loading *loading, struct logic_document *document
 			left_out = ask_filter(loading, &public->params, expressible, &words);
 	}
 	if (left_out < 0) {
+		public->mistaken = bad < 0;
 		public->left_out = arena_strdup(arena, error_text(bad < 0 ? &reason : &words, left_out));
 		if (!public->left_out)
 			return -ENOMEM;

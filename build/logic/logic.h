@@ -68,6 +68,7 @@ struct logic_solution {
 	const char *custom_kernel;	/* "" or its name */
 	struct gemm_params params;	/* for the generator */
 	const char *left_out;		/* NULL, or the reason the filter gave */
+	bool mistaken;			/* left out for a mistake in the logic: left_out names file, line, key and value */
 };
 
 struct logic_library;			/* all of one base */

@@ -194,6 +194,21 @@ static void test_a_faulty_file_makes_the_build_fail_and_the_rest_is_built(void *
 	assert_int_equal(shell("test $(ls -A '%s/gfx942' | wc -l) = 8", out), 0);
 }
 
+/* Also when all of it comes from the cache. */
+static void test_a_mistaken_solution_is_named_and_makes_the_build_fail(void **state)
+{
+	const char *logic = copy_logic(state, "logic", 1), *out = in_scratch(state, "built"), *cache = in_scratch(state, "cache");
+
+	assert_int_equal(shell("find '%s' -name '*.yaml' -exec sed -i '0,/^    DepthU:/s//    Bogus: 7\\n    DepthU:/' {} +", logic), 0);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(run(state, "build --cache '%s' '%s' '%s'", cache, logic, out), 1);
+		must_say(state, "err", "unknown parameter 'Bogus', value '7'");
+		must_say(state, "err", ".yaml': line ");
+		must_say(state, "err", "1 solution was left out");
+	}
+	assert_int_equal(shell("test -s '%s'/gfx942/*.co", out), 0);
+}
+
 static void test_two_files_that_claim_one_artifact_are_named(void **state)
 {
 	const char *logic = copy_logic(state, "logic", 1), *list = in_scratch(state, "list");
@@ -390,6 +405,7 @@ int main(void)
 		TEST(test_one_cause_is_explained_once),
 		TEST(test_a_build_is_silent_off_a_terminal_and_leaves_nothing_else),
 		TEST(test_a_faulty_file_makes_the_build_fail_and_the_rest_is_built),
+		TEST(test_a_mistaken_solution_is_named_and_makes_the_build_fail),
 		TEST(test_two_files_that_claim_one_artifact_are_named),
 		TEST(test_looking_shows_parameters_hashes_and_assembly),
 		TEST(test_output_that_cannot_be_written_is_an_error),
