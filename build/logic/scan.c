@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/array.h"
 #include "build/logic/catalog.h"
 
 #include <fts.h>
@@ -81,8 +82,8 @@ static int read_head(struct scan *scan, const struct yaml *yaml, struct logic_he
 	const char *arch;
 
 	if (yaml->root->kind != YAML_LIST || yaml->root->n < LOGIC_HEAD_ENTRIES)
-		return error_set(error, -EINVAL, "'%s': line %u: not a logic file: a list of 12 entries is expected", yaml->path,
-				 yaml->root->line);
+		return error_set(error, -EINVAL, "'%s': line %u: not a logic file: a list of 12 entries is expected, and there are %u", yaml->path,
+				 yaml->root->line, yaml->root->kind == YAML_LIST ? yaml->root->n : 0);
 	int r = logic_read_arch(yaml, yaml->root, &arch, &head->file.cu_count, error);
 	if (r < 0)
 		return r;
@@ -97,26 +98,11 @@ static int read_head(struct scan *scan, const struct yaml *yaml, struct logic_he
 	return head->file.arch && head->base ? 0 : -ENOMEM;
 }
 
-static int grow(void *array, size_t element, size_t n, size_t *allocated)
-{
-	void **place = array;
-
-	if (n < *allocated)
-		return 0;
-	size_t more = MAX(*allocated * 2, 64);
-	void *larger = reallocarray(*place, more, element);
-	if (!larger)
-		return -ENOMEM;
-	*place = larger;
-	*allocated = more;
-	return 0;
-}
-
 static int add_fault(struct scan *scan, const char *path, const char *message)
 {
 	struct arena *arena = &scan->catalog->arena;
 
-	int r = grow(&scan->faults, sizeof(*scan->faults), scan->n_faults, &scan->faults_allocated);
+	int r = ARRAY_GROW(scan->faults, scan->faults_allocated, scan->n_faults);
 	if (r < 0)
 		return r;
 	struct logic_fault fault = { .path = arena_strdup(arena, path), .message = arena_strdup(arena, message) };
@@ -147,7 +133,7 @@ static int add_file(struct scan *scan, const char *path, const struct stat *st)
 		return r;
 	if (r < 0)
 		return add_fault(scan, path, error_text(&error, r));
-	r = grow(&scan->heads, sizeof(*scan->heads), scan->n_heads, &scan->heads_allocated);
+	r = ARRAY_GROW(scan->heads, scan->heads_allocated, scan->n_heads);
 	if (r < 0)
 		return r;
 	scan->heads[scan->n_heads++] = head;
@@ -161,6 +147,14 @@ static bool is_logic_name(const char *name)
 	return dot && dot != name && strcmp(dot, ".yaml") == 0;
 }
 
+static int add_place_fault(struct scan *scan, const FTSENT *entry, const char *words)
+{
+	struct error error;
+
+	error_set(&error, 0, "'%s': %s", entry->fts_path, words);
+	return add_fault(scan, entry->fts_path, error.text);
+}
+
 static int visit(struct scan *scan, const FTSENT *entry)
 {
 	switch (entry->fts_info) {
@@ -169,11 +163,15 @@ static int visit(struct scan *scan, const FTSENT *entry)
 			return 0;
 		return add_file(scan, entry->fts_path, entry->fts_statp);
 	case FTS_DC:
-		return add_fault(scan, entry->fts_path, "a folder that contains itself by a link");
+		return add_place_fault(scan, entry, "a folder that contains itself by a link");
+	case FTS_SLNONE:
+		return is_logic_name(entry->fts_name) ? add_place_fault(scan, entry, "a link that leads nowhere") : 0;
+	case FTS_DEFAULT:
+		return is_logic_name(entry->fts_name) ? add_place_fault(scan, entry, "neither a file nor a folder") : 0;
 	case FTS_DNR:
 	case FTS_ERR:
 	case FTS_NS:
-		return add_fault(scan, entry->fts_path, strerror(entry->fts_errno));
+		return add_place_fault(scan, entry, strerror(entry->fts_errno));
 	default:
 		return 0;
 	}

@@ -2,6 +2,7 @@
 /* Bad logic files: one clear message each, located, and everything else keeps working. */
 #include "tests/logic/common.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define GRID "gfx942/GridBased/sample_Cijk_Alik_Bljk_HHS_BH_Bias_HAS_SAV_UserArgs.yaml"
@@ -302,6 +303,33 @@ static void folders_without_logic_say_so(void **state)
 	remove_folder(folder);
 }
 
+static void what_looks_like_logic_and_is_none_is_named(void **state)
+{
+	char *folder = make_folder(), *good = sample(GOOD), place[4096];
+	struct logic_catalog *catalog;
+	struct error error = { 0 };
+
+	write_file(folder, "good.yaml", good, strlen(good));
+	snprintf(place, sizeof(place), "%s/link.yaml", folder);
+	assert_int_equal(symlink("nowhere", place), 0);
+	snprintf(place, sizeof(place), "%s/loop", folder);
+	assert_int_equal(symlink(".", place), 0);
+	snprintf(place, sizeof(place), "%s/pipe.yaml", folder);
+	assert_int_equal(mkfifo(place, 0600), 0);
+	write_file(folder, "short.yaml", "- 1\n- 2\n", 8);
+
+	assert_int_equal(logic_scan(folder, &catalog, &error), 0);
+	assert_int_equal(catalog->n_bases, 1);
+	assert_int_equal(catalog->n_faults, 4);
+	expect_words(catalog->faults[0].message, "/link.yaml'", "leads nowhere");
+	expect_words(catalog->faults[1].message, "/loop'", "contains itself");
+	expect_words(catalog->faults[2].message, "/pipe.yaml'", "neither a file nor a folder");
+	expect_words(catalog->faults[3].message, "/short.yaml'", "12 entries is expected, and there are 2");
+	logic_catalog_unref(catalog);
+	free(good);
+	remove_folder(folder);
+}
+
 static void one_file_can_be_a_library(void **state)
 {
 	char *path = source_path("samples/logic/" GOOD);
@@ -325,6 +353,7 @@ int main(void)
 		cmocka_unit_test(files_that_predicates_tell_apart_share_a_base),
 		cmocka_unit_test(files_that_change_after_the_scan_are_noticed),
 		cmocka_unit_test(folders_without_logic_say_so),
+		cmocka_unit_test(what_looks_like_logic_and_is_none_is_named),
 		cmocka_unit_test(one_file_can_be_a_library),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
