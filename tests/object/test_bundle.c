@@ -294,6 +294,16 @@ static void test_frame_around_a_frame_is_refused(void **state)
 	expect_failure(&frame, "gfx942", -EBADMSG, "something else than a bundle");
 }
 
+/* clang-offload-bundler looks for llvm-objcopy on PATH, and Debian has it there only with its version in the name. */
+static void extend_path(void)
+{
+	char path[4096];
+
+	snprintf(path, sizeof(path), "%s:/usr/lib/llvm-22/bin", getenv("PATH") ? getenv("PATH") : "/usr/bin:/bin");
+	if (setenv("PATH", path, 1) < 0)
+		abort();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -310,6 +320,7 @@ int main(void)
 		TEST(test_frame_around_a_frame_is_refused),
 	};
 
+	extend_path();
 	if (!tool("clang-offload-bundler"))
 		return SKIPPED;
 	return cmocka_run_group_tests_name("bundle", tests, NULL, NULL);
