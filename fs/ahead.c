@@ -11,15 +11,21 @@
 #define SKIP_MOST 64		/* files that may lie between two of a sequence */
 #define LOAD_MOST 4		/* files that are loaded ahead */
 
+/* What is known of a file; one that was known once is not looked at again, as its logic would have to be. */
+static struct engine_stat look(struct fs *fs, struct engine_file *file)
+{
+	struct engine_stat stat = { .known = engine_seen(file) };
+
+	if (!stat.known)
+		engine_stat(fs->engine, file, &stat);
+	return stat;
+}
+
 static bool is_built(struct fs *fs, size_t arch, size_t index)
 {
 	struct engine_file *file = engine_file(fs->engine, arch, index);
-	struct engine_stat stat;
 
-	if (!engine_file_present(file) || engine_seen(file))
-		return true;		/* nothing to be built */
-	engine_stat(fs->engine, file, &stat);
-	return stat.known;
+	return !engine_file_present(file) || look(fs, file).known;	/* of one that is gone nothing is to be built */
 }
 
 static size_t arch_number(struct fs *fs, const char *arch)
@@ -79,11 +85,9 @@ static void go_ahead(struct fs *fs, size_t arch, size_t index, size_t load, size
 
 	while (++index < end && builds > 0) {
 		struct engine_file *next = engine_file(fs->engine, arch, index);
-		struct engine_stat stat = { .known = engine_seen(next) };
 		if (!engine_file_present(next))
 			continue;
-		if (!stat.known)
-			engine_stat(fs->engine, next, &stat);
+		struct engine_stat stat = look(fs, next);
 		if (stat.known && index >= load && index < load_end)
 			engine_request(fs->engine, next, ENGINE_WAITED, ahead_done, NULL);
 		if (stat.known || stat.state == ENGINE_FAILED)
