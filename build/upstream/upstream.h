@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The user's own TensileLite as a generator: one solution in, one relocatable object out.
+ *
+ *     r = upstream_new(&options, &upstream, &error);
+ *     r = upstream_identify(upstream, &identity, &error);        // goes into every hash
+ *     r = upstream_kernel(upstream, &request, &object, &error);  // from any number of threads
+ *     upstream_stop(upstream);                                   // kills what runs; what waits gets -ECANCELED
+ *     upstream_unref(upstream);
+ *
+ *     request ──> worker (python3, TensileLite loaded once) ──> assembly text ──> assembler ──> object
+ *
+ * The parts: worker.py is the program that imports TensileLite; workers.h runs as many of it as there may be; assembler.h assembles, and
+ * answers which instructions the assembler knows; caps.h is the table of what upstream asks for; hip.h compiles helper kernels.
+ * Nothing of TensileLite is part of this program: what it says and does is the checkout's that the user names.
+ */
+#pragma once
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "cachedb/cachedb.h"
+
+struct upstream;
+
+struct upstream_options {
+	const char *tensilelite;	/* folder that holds Tensile/__init__.py: hipBLASLt's or rocm-libraries' "tensilelite" */
+	const char *python;		/* NULL: python3 on PATH */
+	const char *assembler;		/* NULL: see assembler.h */
+	const char *hip_compiler;	/* NULL: see hip.h */
+	unsigned workers;		/* processes at once, at least 1 */
+	unsigned kernel_seconds;	/* how long one kernel may take; 0: five minutes */
+	struct cachedb *cache;		/* keeps the capability tables; or NULL */
+};
+
+/* Starts nothing. -ENOENT, -ENOTDIR: `tensilelite` is no such folder (the message says which file was looked for). */
+int upstream_new(const struct upstream_options *options, struct upstream **ret_upstream, struct error *error);
+struct upstream *upstream_unref(struct upstream *upstream);	/* after upstream_stop(); accepts NULL, returns NULL */
+void upstream_stop(struct upstream *upstream);
+
+/*
+ * What the generated objects depend on besides the request: a digest of TensileLite's files (their content, not their times or paths), the
+ * version of python, the version of the assembler. The text lives as long as the upstream. Looked at again when a file's identity has
+ * changed, at most ten times a second. Blocks on programs and on reading about ten megabytes the first time.
+ */
+int upstream_identify(struct upstream *upstream, const char **ret_identity, struct error *error);
+
+/* The last identity that upstream_identify() found, or NULL. Never blocks on a program. */
+const char *upstream_identity(struct upstream *upstream);
+
+/*
+ * A solution as TensileLite's own loader would see it: what logic_write_solution() wrote (build/logic/logic.h).
+ */
+struct upstream_solution {
+	const char *arch;		/* "gfx942" */
+	const char *kernel_name;	/* the symbol, and what the descriptor and the metadata are called */
+	const void *text;
+	size_t size;
+};
+
+/*
+ * Generates and assembles one kernel. -EIO: the worker raised (the message has the end of its traceback), died, did not answer in time
+ * (-ETIMEDOUT) or gave text that the assembler refuses (its first message); -ECANCELED after upstream_stop(). A worker that
+ * failed is replaced.
+ */
+int upstream_kernel(struct upstream *upstream, const struct upstream_solution *solution, struct buffer *ret_object, struct error *error);
+
+/*
+ * The helper kernels of an arch as one code object (Kernels.so-000-<arch>.hsaco): their sources as TensileLite writes them, compiled by the
+ * HIP compiler. `names` in the order in which they are to stand in the source; each of them is one that one of the `solutions` asks for. -ENOENT
+ * when there is no HIP compiler.
+ */
+int upstream_helpers(struct upstream *upstream, const char *arch, const struct upstream_solution *solutions, size_t n_solutions,
+		     const char *const *names, size_t n_names, struct buffer *ret_code_object, struct error *error);
+
+/* The HIP compiler's identity for hashes of helper objects; -ENOENT when there is none. Lives as long as the upstream. */
+int upstream_identify_hip(struct upstream *upstream, const char **ret_identity, struct error *error);
