@@ -3,7 +3,7 @@
 
 #include "build/engine/catalog.h"
 #include "build/engine/cpus.h"
-#include "build/engine/digest.h"
+#include "cachedb/digest.h"
 #include "build/engine/edition.h"
 #include "build/engine/watch.h"
 

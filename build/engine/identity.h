@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-#include "build/engine/digest.h"
+#include "cachedb/digest.h"
 
 /*
  * What tells an unchanged file of logic from a changed one without reading it: device, inode, size, modification and change time. A change

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "build/engine/internal.h"
 
-#include "build/engine/digest.h"
+#include "cachedb/digest.h"
 
 enum { TAG_MEMO = 0x4d454d4f };		/* cachedb_info.tag; artifacts have their engine_kind */
 

@@ -7,7 +7,7 @@
 #include "build/engine/linker.h"
 
 #include "base/file.h"
-#include "build/engine/process.h"
+#include "build/process/process.h"
 
 #include <elf.h>
 #include <limits.h>

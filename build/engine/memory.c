@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "build/engine/memory.h"
 
-#include "build/engine/digest.h"
+#include "cachedb/digest.h"
 
 #include <pthread.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "build/engine/plan.h"
 
-#include "build/engine/digest.h"
+#include "cachedb/digest.h"
 #include "build/engine/generator_id.h"
 
 #include <zstd.h>

@@ -11,7 +11,7 @@
  */
 #include "build/engine/internal.h"
 
-#include "build/engine/digest.h"
+#include "cachedb/digest.h"
 
 #include <assert.h>
 

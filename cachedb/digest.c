@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "build/engine/digest.h"
+#include "cachedb/digest.h"
 
 #include <openssl/evp.h>
 
