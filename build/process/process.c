@@ -164,6 +164,13 @@ int64_t process_now_ms(void)
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+static void hear(const struct process *process, const char *bytes, size_t n, struct process_tail *tail)
+{
+	process_tail_add(tail, bytes, n);
+	if (process->said)
+		buffer_append(process->said, bytes, MIN(n, PROCESS_SAID_MOST - process->said->size));
+}
+
 /* Reads until the end of file, which comes when the process (and what it started) has ended. -ETIMEDOUT, -ECANCELED. */
 static int read_stderr(const struct process *process, int fd, struct process_tail *tail)
 {
@@ -188,7 +195,7 @@ static int read_stderr(const struct process *process, int fd, struct process_tai
 		if (n == 0)
 			return 0;
 		if (n > 0)
-			process_tail_add(tail, bytes, (size_t)n);
+			hear(process, bytes, (size_t)n, tail);
 	}
 }
 
@@ -243,5 +250,7 @@ int process_run(const struct process *process, struct error *error)
 	while (waitpid(pid, &status, 0) < 0)
 		if (errno != EINTR)
 			return error_set(error, -errno, "cannot wait for '%s': %s", process->argv[0], strerror(errno));
+	if (killed == 0 && process->status)
+		*process->status = status;
 	return killed == 0 && status == 0 ? 0 : explain(process, killed, status, process_tail_finish(&tail), error);
 }

@@ -26,7 +26,11 @@ struct process {
 	int input, output;
 	unsigned seconds;		/* 0: no limit */
 	int stop;			/* a descriptor, or -1 */
+	struct buffer *said;		/* gets what it wrote to stderr, from the beginning, PROCESS_SAID_MOST bytes at most; or NULL */
+	int *status;			/* set to what waitpid() said when it ended by itself, otherwise left as it is; or NULL */
 };
+
+#define PROCESS_SAID_MOST (4 << 20)
 
 int process_run(const struct process *process, struct error *error);
 
