@@ -6,7 +6,6 @@
 #include "build/engine/catalog.h"
 
 #include "build/engine/edition.h"
-#include "build/isa/isa.h"
 
 static void file_free(struct engine_file *file)
 {
@@ -256,7 +255,7 @@ bool engine_serves(const struct engine *engine, const char *arch)
 {
 	if (engine->arch && strcmp(engine->arch, arch) != 0)
 		return false;
-	return isa_find(arch) || (engine->metadata_only && engine->keep_all);	/* metadata of all solutions needs no instruction tables */
+	return engine->generator->serves(engine->generator, arch) || (engine->metadata_only && engine->keep_all);	/* metadata of all solutions needs no instruction tables */
 }
 
 size_t engine_n_archs(struct engine *engine)

@@ -2,7 +2,6 @@
 #include "build/engine/edition.h"
 
 #include "build/engine/internal.h"
-#include "build/isa/isa.h"
 
 /* ---- what is held back ------------------------------------------------------------------------------------------------ */
 
@@ -103,7 +102,7 @@ int edition_new(struct engine *engine, const struct edition *before, struct edit
 		r = hold_back(edition, before);
 	if (r == 0)
 		r = libraries_new(edition->catalog, engine->names_tensile ? LOGIC_NAMES_TENSILE : LOGIC_NAMES_STABLE,
-				  engine->custom_kernels, engine->cache, &edition->libraries);
+				  engine->custom_kernels, engine->generator, engine->cache, &edition->libraries);
 	if (r == 0)
 		*ret_edition = TAKE(edition);
 	return r;

@@ -80,6 +80,11 @@ static int open_logic(struct engine *engine, struct error *error)
 	return r;
 }
 
+static unsigned count_jobs(const struct engine_options *options)
+{
+	return options->jobs ? options->jobs : cpus_available();
+}
+
 static int init(struct engine *engine, const struct engine_options *options, struct error *error)
 {
 	const char *linker = options->linker ? options->linker : getenv("TENSILEFS_LINKER");
@@ -95,6 +100,9 @@ static int init(struct engine *engine, const struct engine_options *options, str
 	if (r < 0)
 		return r;
 	open_cache(engine, options);
+	r = copy_string(options->build_id, &engine->build_id);
+	if (r < 0)
+		return r;
 	r = open_logic(engine, error);
 	if (r < 0)
 		return r;
@@ -105,7 +113,7 @@ static int init(struct engine *engine, const struct engine_options *options, str
 		r = memory_new(engine->cache ? MEMORY_WITH_CACHE : MEMORY_WITHOUT_CACHE, &engine->memory);
 	if (r < 0)
 		return r;
-	r = pool_new(options->jobs ? options->jobs : cpus_available(), &engine->pool);
+	r = pool_new(count_jobs(options), &engine->pool);
 	return r < 0 ? error_set(error, r, "cannot start worker threads: %s", strerror(-r)) : 0;
 }
 
@@ -116,6 +124,7 @@ int engine_new(const struct engine_options *options, struct engine **ret_engine,
 	if (!engine)
 		return -ENOMEM;
 	*engine = (struct engine){
+		.generator = &native_generator,
 		.bundle = options->bundle,
 		.names_tensile = options->names_tensile,
 		.keep_all = options->keep_all,
@@ -140,13 +149,17 @@ struct engine *engine_unref(struct engine *engine)
 		return NULL;
 	if (engine->linker)
 		linker_stop(engine->linker);
+	engine->generator->stop(engine->generator);
 	watch_unref(engine->watch);
 	pool_unref(engine->pool);
 	edition_unref(engine->edition);
 	memory_unref(engine->memory);
+	tools_release(engine);
+	engine->generator->free(engine->generator);
 	linker_unref(engine->linker);
 	cachedb_close(engine->cache);
 	catalog_release(engine);
+	free(engine->build_id);
 	free(engine->custom_kernels);
 	free(engine->cache_path);
 	free(engine->arch);
@@ -181,18 +194,18 @@ int engine_watch(struct engine *engine, engine_changed changed, void *userdata, 
 	return watch_new(engine, changed, userdata, &engine->watch, error);
 }
 
-static void find_linker(void *userdata, bool cancelled)
+static void find_tools(void *userdata, bool cancelled)
 {
 	struct engine *engine = userdata;
-	const char *version;
+	const struct tools *tools;
 
 	if (!cancelled)
-		linker_identify(engine->linker, &version, NULL);	/* a failure is told by the first file that needs it */
+		tools_identify(engine, ENGINE_CODE_OBJECT, &tools, NULL);	/* a failure is told by the first file that needs it */
 }
 
 void engine_prepare(struct engine *engine)
 {
-	engine_call(engine, find_linker, engine);
+	engine_call(engine, find_tools, engine);
 }
 
 const char *engine_linker_version(struct engine *engine)
@@ -221,14 +234,21 @@ bool kind_is_linked(enum engine_kind kind)
 	return kind == ENGINE_CODE_OBJECT || kind == ENGINE_HELPER;
 }
 
-struct plan_options engine_plan_options(const struct engine *engine, const char *linker)
+struct plan_options engine_plan_options(const struct engine *engine, const struct tools *tools)
 {
 	return (struct plan_options){
 		.bundle = engine->bundle,
 		.names_tensile = engine->names_tensile,
 		.keep_all = engine->keep_all,
-		.linker = linker,
+		.generator = engine->generator,
+		.build_id = engine_build_id(engine),
+		.tools = tools,
 	};
+}
+
+const char *engine_build_id(const struct engine *engine)
+{
+	return engine->build_id ? engine->build_id : engine->generator->build_id;
 }
 
 static int identity_of_catalog(const struct edition *edition, const char *arch, struct cachedb_key *ret_identity)

@@ -60,6 +60,7 @@ struct engine_options {
 	bool metadata_only;		/* libraries' metadata alone; with keep_all also of architectures that no kernels are generated for */
 	bool library_yaml;		/* it is YAML, and ".yaml" takes the place of ".dat" */
 	const char *custom_kernels;	/* folder of hand-written kernels; NULL: found in the hipBLASLt checkout that the logic is part of */
+	const char *build_id;		/* as in lld's --build-id=KIND; NULL: "none" */
 	unsigned jobs;			/* worker threads; 0: affinity and cgroup quota */
 	/* Told, from any thread, what went wrong without stopping anything: the cache cannot be used. May be NULL. */
 	void (*warn)(void *userdata, const char *message);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "build/engine/internal.h"
 
-#include "build/gemm/gemm.h"
-
 #include <json-c/json.h>
 
 int engine_hash(struct engine *engine, struct engine_file *file, struct cachedb_key *ret_hash, struct error *error)
@@ -12,20 +10,19 @@ int engine_hash(struct engine *engine, struct engine_file *file, struct cachedb_
 	struct standpoint standpoint;
 	struct error failure = { 0 };
 	struct cachedb_key hash;
-	const char *linker;
-	int r = 0;
+	const struct tools *tools;
+	int r;
 
 	if (file->kind == ENGINE_RAW) {
 		r = engine_hash(engine, file->parent, &hash, error);
 		return r < 0 ? r : plan_hash_raw(&hash, ret_hash);
 	}
-	if (kind_is_linked(file->kind))
-		r = linker_identify(engine->linker, &linker, error);
+	r = tools_identify(engine, file->kind, &tools, error);
 	if (r == 0)
 		r = standpoint_now(file, edition, &standpoint);
 	if (r < 0 || known_hash(file, &standpoint, ret_hash) == 0)
 		return r;
-	r = production_plan(file, edition, standpoint.linker, &production, &hash, &failure);
+	r = production_plan(file, edition, standpoint.tools, &production, &hash, &failure);
 	if (r < 0 && r != -ENOMEM && known_keep_hash(file, &standpoint, error_text(&failure, r), ret_hash) == 0)
 		return 0;
 	if (r < 0)
@@ -84,7 +81,6 @@ int engine_print_kernel(struct engine *engine, struct engine_file *file, const c
 {
 	_cleanup_(edition_unref_p) struct edition *edition = engine_edition(engine);
 	_cleanup_(library_unref_p) struct library *library = NULL;
-	struct gemm_config config;
 	size_t n_solutions, n_kernels;
 
 	int r = load(file, edition, LIBRARY_GENERATED, &library, error);
@@ -92,13 +88,9 @@ int engine_print_kernel(struct engine *engine, struct engine_file *file, const c
 		return r;
 	const struct logic_solution *solutions = logic_solutions(library->logic, &n_solutions);
 	const size_t *kernels = logic_kernels(library->logic, &n_kernels);
-	for (size_t i = 0; i < n_kernels; i++) {
-		const struct logic_solution *solution = &solutions[kernels[i]];
-		if (strcmp(solution->kernel_name, kernel) != 0)
-			continue;
-		r = gemm_config_init(&solution->params, &config, error);
-		return r < 0 ? r : gemm_print(isa_find(file->arch), &config, ret_text, error);
-	}
+	for (size_t i = 0; i < n_kernels; i++)
+		if (strcmp(solutions[kernels[i]].kernel_name, kernel) == 0)
+			return engine->generator->print(file, library->logic, kernels[i], ret_text, error);
 	return error_set(error, -ENOENT, "'%s' has no kernel '%s'", file->name, kernel);
 }
 

@@ -3,6 +3,7 @@
  * The engine's insides, shared by its own .c files:
  *     engine.c    the engine
  *     edition.c   the logic as of one scan
+ *     tools.c, generator.h        what files depend on, and where kernels come from
  *     catalog.c   the files
  *     watch.c     edits of the logic
  *     request.c   requests and single flight
@@ -20,6 +21,7 @@
 #include "build/engine/engine.h"
 #include "build/engine/edition.h"
 #include "build/engine/library.h"
+#include "build/engine/generator.h"
 #include "build/engine/linker.h"
 #include "build/engine/memory.h"
 #include "build/engine/plan.h"
@@ -41,9 +43,9 @@ struct engine_file {
 	struct engine_file *raw;	/* or NULL */
 
 	/* protected by engine->lock */
-	bool planned;			/* the next four are valid: logic with this identity, linked by this linker, gives this hash */
+	bool planned;			/* the next four are valid: logic with this identity and these tools give this hash */
 	struct cachedb_key identity;
-	const char *linker;		/* compared as pointer: a linker's version text lives as long as the engine; NULL: needs none */
+	const struct tools *tools;
 	struct cachedb_key hash;
 	uint32_t mistakes;		/* as in struct production */
 	bool sized;			/* the next three are valid, for `hash` */
@@ -83,6 +85,8 @@ struct engine {
 	struct cachedb *cache;		/* or NULL */
 	struct pool *pool;
 	struct linker *linker;
+	const struct generator *generator;
+	char *build_id;			/* or NULL: the generator's */
 	struct memory *memory;
 	struct watch *watch;		/* or NULL */
 
@@ -94,9 +98,11 @@ struct engine {
 	struct engine_statistics statistics;
 	struct flight *builds;		/* flights that are building, one per hash */
 	bool warned;			/* about the cache */
+	struct tools_entry *tools;	/* see tools.c */
 };
 
-struct plan_options engine_plan_options(const struct engine *engine, const char *linker);
+struct plan_options engine_plan_options(const struct engine *engine, const struct tools *tools);
+const char *engine_build_id(const struct engine *engine);
 
 /* Does this kind of file go through the linker? */
 bool kind_is_linked(enum engine_kind kind);
@@ -117,20 +123,27 @@ void engine_cache_failed(struct engine *engine, const char *message);
 
 /*
  * Gets ready to make a file: parses, hashes. `ret_production` holds what producing needs (the loaded library, or the finished
- * bytes of metadata); release it. Without `linker` (kinds that need none) that is NULL.
+ * bytes of metadata); release it.
  */
 struct production {
 	struct library *library;
+	struct helpers helpers;
+	const struct tools *tools;
 	struct buffer bytes;		/* of what is not linked: all of the file */
 	uint32_t mistakes;		/* solutions that are left out for a mistake in the logic */
 };
-int production_plan(struct engine_file *file, const struct edition *edition, const char *linker, struct production *ret_production,
+int production_plan(struct engine_file *file, const struct edition *edition, const struct tools *tools, struct production *ret_production,
 		    struct cachedb_key *ret_hash, struct error *error);
 int production_run(struct engine_file *file, struct production *production, const struct cachedb_key *hash,
 		   struct artifact **ret_artifact, struct error *error);
 void production_release(struct production *production);
 
 uint64_t now_us(void);			/* monotonic */
+
+/* ---- lists.c ---- */
+
+/* The helper kernels of an arch, for a generator that does not share them. Parses all of its logic. */
+int helpers_collect(struct engine *engine, const struct edition *edition, const char *arch, struct helpers *ret_helpers, struct error *error);
 
 /* ---- manifest.c ---- */
 
@@ -142,10 +155,10 @@ int manifest_write(const struct engine *engine, const struct edition *edition, c
 struct standpoint {
 	struct cachedb_key identity;
 	bool settled;
-	const char *linker;		/* NULL: this kind needs none */
+	const struct tools *tools;
 };
 
-/* -EAGAIN when the linker is needed and not known yet. Never blocks on a program. */
+/* -EAGAIN when a program is needed that is not known yet. Never blocks on one. */
 int standpoint_now(struct engine_file *file, const struct edition *edition, struct standpoint *ret_standpoint);
 
 /* The hash, from this process or the cache's memo. -ENOENT: it takes a plan to know it. */

@@ -9,12 +9,10 @@ int standpoint_now(struct engine_file *file, const struct edition *edition, stru
 {
 	struct standpoint standpoint = { 0 };
 
-	if (kind_is_linked(file->kind)) {
-		standpoint.linker = linker_version(file->engine->linker);
-		if (!standpoint.linker)
-			return -EAGAIN;
-	}
-	int r = engine_file_identity(file, edition, &standpoint.identity, &standpoint.settled);
+	int r = tools_known(file->engine, file->kind, &standpoint.tools);
+	if (r < 0)
+		return r;
+	r = engine_file_identity(file, edition, &standpoint.identity, &standpoint.settled);
 	if (r == 0)
 		*ret_standpoint = standpoint;
 	return r;
@@ -22,7 +20,7 @@ int standpoint_now(struct engine_file *file, const struct edition *edition, stru
 
 static int memo_key(struct engine_file *file, const struct standpoint *standpoint, struct cachedb_key *ret_key)
 {
-	struct plan_options options = engine_plan_options(file->engine, standpoint->linker);
+	struct plan_options options = engine_plan_options(file->engine, standpoint->tools);
 
 	return plan_memo(&options, file->kind, file->name, &standpoint->identity, ret_key);
 }
@@ -55,7 +53,7 @@ static void note_hash(struct engine_file *file, const struct standpoint *standpo
 		file->sized = false;
 	file->planned = true;
 	file->identity = standpoint->identity;
-	file->linker = standpoint->linker;
+	file->tools = standpoint->tools;
 	file->hash = *hash;
 	file->mistakes = mistakes;
 	free(TAKE(file->stale));
@@ -68,7 +66,7 @@ int known_hash(struct engine_file *file, const struct standpoint *standpoint, st
 	bool known;
 
 	pthread_mutex_lock(&file->engine->lock);
-	known = file->planned && file->linker == standpoint->linker && key_equal(&file->identity, &standpoint->identity);
+	known = file->planned && file->tools == standpoint->tools && key_equal(&file->identity, &standpoint->identity);
 	if (known)
 		*ret_hash = file->hash;
 	pthread_mutex_unlock(&file->engine->lock);
@@ -108,7 +106,7 @@ int known_keep_hash(struct engine_file *file, const struct standpoint *standpoin
 	pthread_mutex_lock(&file->engine->lock);
 	if (file->planned && (file->stale || !key_equal(&file->identity, &standpoint->identity))) {
 		file->identity = standpoint->identity;
-		file->linker = standpoint->linker;
+		file->tools = standpoint->tools;
 		free(file->stale);
 		file->stale = strdup(reason);
 		*ret_hash = file->hash;

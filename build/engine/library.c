@@ -3,8 +3,6 @@
 
 #include "build/engine/identity.h"
 #include "build/engine/naming.h"
-#include "build/gemm/config.h"
-#include "build/isa/isa.h"
 
 #include <dirent.h>
 #include <limits.h>
@@ -36,6 +34,7 @@ struct libraries {
 	const struct logic_catalog *catalog;
 	enum logic_names names;
 	const char *custom_kernels;	/* or NULL */
+	const struct generator *generator;
 	struct namings *namings;	/* NULL with LOGIC_NAMES_STABLE */
 	pthread_mutex_t lock;		/* protects all below, and every entry but its finished library */
 	pthread_cond_t loaded;
@@ -44,8 +43,8 @@ struct libraries {
 	struct shared_identity custom_identity;
 };
 
-int libraries_new(const struct logic_catalog *catalog, enum logic_names names, const char *custom_kernels, struct cachedb *cache,
-		  struct libraries **ret_libraries)
+int libraries_new(const struct logic_catalog *catalog, enum logic_names names, const char *custom_kernels,
+		  const struct generator *generator, struct cachedb *cache, struct libraries **ret_libraries)
 {
 	struct libraries *libraries = calloc(1, sizeof(*libraries));
 
@@ -54,6 +53,7 @@ int libraries_new(const struct logic_catalog *catalog, enum logic_names names, c
 	libraries->catalog = catalog;
 	libraries->names = names;
 	libraries->custom_kernels = custom_kernels;
+	libraries->generator = generator;
 	libraries->arch_identities = calloc(catalog->n_archs + 1, sizeof(*libraries->arch_identities));
 	if (!libraries->arch_identities || (names == LOGIC_NAMES_TENSILE && namings_new(catalog, cache, &libraries->namings) < 0)) {
 		free(libraries->arch_identities);
@@ -135,26 +135,18 @@ static struct entry *list_find(struct libraries *libraries, const struct logic_b
 
 /* ---- loading ---------------------------------------------------------------------------------------------------------- */
 
-/* A solution is kept when its configuration is one that the generator can make. */
-static int filter_generated(void *userdata, const struct gemm_params *params, struct error *error)
-{
-	const struct logic_base *base = userdata;
-	struct gemm_config config;
-
-	if (!isa_find(base->arch))
-		return error_set(error, -EOPNOTSUPP, "architecture %s", base->arch);
-	return gemm_config_init(params, &config, error);
-}
-
 static int load(struct entry *entry, struct error *error)
 {
 	struct libraries *libraries = entry->owner;
 	struct logic_options options = {
-		.names = libraries->names, .userdata = (void *)entry->base, .custom_kernels = libraries->custom_kernels,
+		.names = libraries->names, .custom_kernels = libraries->custom_kernels,
 	};
 
-	if (entry->content == LIBRARY_GENERATED)
-		options.filter = filter_generated;
+	if (entry->content == LIBRARY_GENERATED) {
+		int r = libraries->generator->choose(libraries->generator, entry->base, &options, error);
+		if (r < 0)
+			return r;
+	}
 	if (libraries->namings) {
 		int r = namings_get(libraries->namings, entry->base->arch, &entry->library.identity, &options.naming, error);
 		if (r < 0)

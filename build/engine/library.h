@@ -12,6 +12,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "build/engine/generator.h"
 #include "build/logic/logic.h"
 #include "cachedb/cachedb.h"
 
@@ -31,9 +32,9 @@ struct library {
 	struct cachedb_key identity;	/* of the logic files, from before they were read */
 };
 
-/* The catalog, the folder of hand-written kernels (or NULL) and the cache (or NULL) must outlive it. */
-int libraries_new(const struct logic_catalog *catalog, enum logic_names names, const char *custom_kernels, struct cachedb *cache,
-		  struct libraries **ret_libraries);
+/* The catalog, the folder of hand-written kernels (or NULL), the generator and the cache (or NULL) must outlive it. */
+int libraries_new(const struct logic_catalog *catalog, enum logic_names names, const char *custom_kernels,
+		  const struct generator *generator, struct cachedb *cache, struct libraries **ret_libraries);
 struct libraries *libraries_unref(struct libraries *libraries);	/* nothing may be held any more; accepts NULL, returns NULL */
 
 int libraries_get(struct libraries *libraries, const struct logic_base *base, enum library_content content, struct library **ret_library,

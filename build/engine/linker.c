@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Input and output are memfds: nothing is written to a disk, and nothing is left behind when a process dies. The object is opened as
+ * Input and output are memfds: nothing is written to a disk, and nothing is left behind when a process dies. The archive is opened as
  * /proc/self/fd/3; "-o -" makes lld write to its stdout from memory (LLVM lib/Support/FileOutputBuffer.cpp: "-" never makes a
  * temporary file beside the output).
  */
 #include "build/engine/linker.h"
 
-#include "base/file.h"
 #include "build/process/process.h"
 
 #include <elf.h>
@@ -279,44 +278,48 @@ static bool segments_lie_within(const Elf64_Ehdr *header, const uint8_t *bytes, 
 }
 
 /* lld writes headers first and section headers last, so that an output that was cut off shows in what lies outside of it. */
-static bool is_whole_code_object(const uint8_t *bytes, size_t size, const uint8_t *object)
+static bool is_whole_code_object(const uint8_t *bytes, size_t size, const Elf64_Ehdr *origin)
 {
-	Elf64_Ehdr header, origin;
+	Elf64_Ehdr header;
 
 	if (size < sizeof(header))
 		return false;
 	memcpy(&header, bytes, sizeof(header));
-	memcpy(&origin, object, sizeof(origin));
-	return memcmp(header.e_ident, origin.e_ident, sizeof(header.e_ident)) == 0 && header.e_type == ET_DYN &&
-	       header.e_machine == origin.e_machine && header.e_flags == origin.e_flags && header.e_phentsize == sizeof(Elf64_Phdr) &&
+	return memcmp(header.e_ident, origin->e_ident, sizeof(header.e_ident)) == 0 && header.e_type == ET_DYN &&
+	       header.e_machine == origin->e_machine && header.e_flags == origin->e_flags && header.e_phentsize == sizeof(Elf64_Phdr) &&
 	       header.e_shentsize == sizeof(Elf64_Shdr) && header.e_shnum > 0 &&
 	       lies_within(header.e_phoff, (uint64_t)header.e_phnum * sizeof(Elf64_Phdr), size) &&
 	       lies_within(header.e_shoff, (uint64_t)header.e_shnum * sizeof(Elf64_Shdr), size) && segments_lie_within(&header, bytes, size);
 }
 
-int linker_link(struct linker *linker, unsigned threads, const uint8_t *object, size_t size, struct buffer *ret_linked, struct error *error)
+int linker_link(struct linker *linker, const struct link *link, struct objects *objects, struct buffer *ret_linked, struct error *error)
 {
-	_cleanup_close_ int input = memfd_create("tensilefs-object", MFD_CLOEXEC), output = memfd_create("tensilefs-linked", MFD_CLOEXEC);
-	_cleanup_free_ char *path = linker_path(linker);
+	_cleanup_close_ int output = memfd_create("tensilefs-linked", MFD_CLOEXEC);
+	_cleanup_free_ char *path = linker_path(linker), *build_id = NULL;
 	_cleanup_buffer_ struct buffer linked = { 0 };
-	char n_threads[32];
+	Elf64_Ehdr origin;
+	char threads[32];
+	int input;
 
-	if (input < 0 || output < 0)
+	if (output < 0)
 		return error_set(error, -errno, "cannot make a memory file: %s", strerror(errno));
 	if (!path)
 		return -ENOMEM;		/* linker_identify() came before */
-	snprintf(n_threads, sizeof(n_threads), "--threads=%u", threads);
-	const char *const argv[] = { path, "-shared", "--no-undefined", n_threads, "-o", "-", "/proc/self/fd/3", NULL };
-	int r = write_all(input, object, size);
-	if (r < 0)
-		return error_set(error, r, "cannot hand an object of %zu bytes to the linker: %s", size, strerror(-r));
-	r = run(linker, argv, input, output, error);
+	if (asprintf(&build_id, "--build-id=%s", link->build_id) < 0) {
+		build_id = NULL;
+		return -ENOMEM;
+	}
+	snprintf(threads, sizeof(threads), "--threads=%u", link->threads);
+	const char *const argv[] = { path, "-shared", "--no-undefined", build_id, threads, "-o", "-", "--whole-archive", "/proc/self/fd/3", NULL };
+	int r = objects_archive(objects, &input, &origin);
+	if (r == 0)
+		r = run(linker, argv, input, output, error);
 	if (r < 0)
 		return r;
 	r = read_all(output, &linked);
 	if (r < 0)
 		return error_set(error, r, "cannot read what the linker wrote: %s", strerror(-r));
-	if (!is_whole_code_object(linked.data, linked.size, object))
+	if (!is_whole_code_object(linked.data, linked.size, &origin))
 		return error_set(error, -EIO, "'%s' wrote %zu bytes that are no code object", path, linked.size);
 	*ret_linked = linked;
 	linked = (struct buffer){ 0 };

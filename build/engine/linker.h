@@ -7,8 +7,7 @@
  */
 #pragma once
 
-#include "base/buffer.h"
-#include "base/error.h"
+#include "build/engine/objects.h"
 
 struct linker;
 
@@ -38,7 +37,11 @@ const char *linker_version(struct linker *linker);
 char *linker_path(struct linker *linker);
 
 /*
- * Links one relocatable object to a shared one. Works in memory: no file is made. What comes back is a whole code object for the
- * processor of `object`; -EIO when the linker ended well but wrote something else, as a wrapper around it may.
+ * Links relocatable objects to a shared one. Works in memory: no file is made. What comes back is a whole code object for the
+ * processor of the objects; -EIO when the linker ended well but wrote something else, as a wrapper around it may.
  */
-int linker_link(struct linker *linker, unsigned threads, const uint8_t *object, size_t size, struct buffer *ret_linked, struct error *error);
+struct link {
+	unsigned threads;
+	const char *build_id;		/* as in lld's --build-id=KIND */
+};
+int linker_link(struct linker *linker, const struct link *link, struct objects *objects, struct buffer *ret_linked, struct error *error);

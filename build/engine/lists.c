@@ -7,12 +7,16 @@
 
 struct base_list {
 	const struct logic_base *base;
-	struct buffer kernels, helpers;	/* a line each */
+	struct buffer kernels;		/* a line each; or not asked for */
+	struct helpers helpers;
+	const struct library *library;	/* while it is being listed */
 };
 
 struct lists {
 	struct engine *engine;
-	struct edition *edition;
+	const struct edition *edition;
+	enum library_content content;
+	bool kernels;			/* these are wanted, else solutions for the helpers */
 	struct base_list *bases;
 	size_t n_bases;
 	pthread_mutex_t lock;		/* protects error */
@@ -20,57 +24,77 @@ struct lists {
 	bool failed;
 };
 
-static int write_kernels(struct base_list *list, const struct logic_library *logic)
+void helpers_release(struct helpers *helpers)
+{
+	for (size_t i = 0; i < helpers->n_names; i++)
+		free(helpers->names[i]);
+	for (size_t i = 0; i < helpers->n_solutions; i++) {
+		free(helpers->solutions[i].kernel_name);
+		buffer_release(&helpers->solutions[i].text);
+	}
+	free(helpers->names);
+	free(helpers->solutions);
+	*helpers = (struct helpers){ 0 };
+}
+
+/* ---- one base --------------------------------------------------------------------------------------------------------- */
+
+static int write_kernels(struct base_list *list)
 {
 	size_t n_solutions, n_kernels;
-	const struct logic_solution *solutions = logic_solutions(logic, &n_solutions);
-	const size_t *kernels = logic_kernels(logic, &n_kernels);
+	const struct logic_solution *solutions = logic_solutions(list->library->logic, &n_solutions);
+	const size_t *kernels = logic_kernels(list->library->logic, &n_kernels);
 
 	for (size_t i = 0; i < n_kernels; i++)
 		buffer_printf(&list->kernels, "%s %s\n", list->base->name, solutions[kernels[i]].kernel_name);
 	return list->kernels.failed ? -ENOMEM : 0;
 }
 
-/* Whether a text of whole lines has this one, of `length` bytes with its end. */
-static bool has_line(const struct buffer *text, const char *line, size_t length)
+/* Takes over the name; 1 when it is there already. */
+static int add_name(struct helpers *helpers, char *name)
 {
-	size_t at = 0;
-
-	while (at < text->size) {
-		const uint8_t *begin = text->data + at, *end = memchr(begin, '\n', text->size - at);
-		size_t n = (size_t)(end - begin) + 1;
-		if (n == length && memcmp(begin, line, n) == 0)
-			return true;
-		at += n;
+	for (size_t i = 0; i < helpers->n_names; i++) {
+		if (strcmp(helpers->names[i], name) == 0) {
+			free(name);
+			return 1;
+		}
 	}
-	return false;
+	char **names = reallocarray(helpers->names, helpers->n_names + 1, sizeof(*names));
+	if (!names) {
+		free(name);
+		return -ENOMEM;
+	}
+	helpers->names = names;
+	names[helpers->n_names++] = name;
+	return 0;
 }
 
-static int add_helper(void *userdata, const char *name)
+static int add_helper(void *userdata, const char *name, size_t solution)
 {
 	struct base_list *list = userdata;
-	char line[512];
+	struct helpers *helpers = &list->helpers;
+	char *copy = strdup(name);
 
-	int length = snprintf(line, sizeof(line), "%s\n", name);
-	if (length < 0 || (size_t)length >= sizeof(line))
-		return -ENAMETOOLONG;
-	if (!has_line(&list->helpers, line, (size_t)length))
-		buffer_append(&list->helpers, line, (size_t)length);
-	return list->helpers.failed ? -ENOMEM : 0;
+	int r = copy ? add_name(helpers, copy) : -ENOMEM;
+	if (r)
+		return MIN(r, 0);
+	return 0;
 }
 
 static int list_base(void *userdata, size_t i)
 {
 	struct lists *lists = userdata;
+	struct base_list *list = &lists->bases[i];
 	_cleanup_(library_unref_p) struct library *library = NULL;
-	enum library_content content = lists->engine->keep_all ? LIBRARY_ALL : LIBRARY_GENERATED;
 	struct error error = { 0 };
 
-	int r = libraries_get(lists->edition->libraries, lists->bases[i].base, content, &library, &error);
+	int r = libraries_get(lists->edition->libraries, list->base, lists->content, &library, &error);
+	list->library = library;
+	if (r == 0 && lists->kernels)
+		r = write_kernels(list);
 	if (r == 0)
-		r = write_kernels(&lists->bases[i], library->logic);
-	if (r == 0)
-		r = logic_foreach_helper(library->logic, add_helper, &lists->bases[i]);
+		r = logic_foreach_helper(library->logic, add_helper, list);
+	list->library = NULL;
 	if (r == 0)
 		return 0;
 	pthread_mutex_lock(&lists->lock);
@@ -81,6 +105,8 @@ static int list_base(void *userdata, size_t i)
 	return r;
 }
 
+/* ---- an architecture -------------------------------------------------------------------------------------------------- */
+
 static int compare_bases(const void *a, const void *b)
 {
 	const struct base_list *x = a, *y = b;
@@ -88,46 +114,76 @@ static int compare_bases(const void *a, const void *b)
 	return strcmp(x->base->files[0]->relative, y->base->files[0]->relative);
 }
 
-static void join(const struct lists *lists, struct buffer *kernels, struct buffer *helpers)
+static int list_all(struct lists *lists, const char *arch)
+{
+	const struct logic_catalog *catalog = lists->edition->catalog;
+
+	lists->bases = calloc(catalog->n_bases + 1, sizeof(*lists->bases));
+	if (!lists->bases)
+		return -ENOMEM;
+	for (size_t i = 0; i < catalog->n_bases; i++)
+		if (strcmp(catalog->bases[i].arch, arch) == 0 && !catalog->bases[i].fault)
+			lists->bases[lists->n_bases++].base = &catalog->bases[i];
+	qsort(lists->bases, lists->n_bases, sizeof(*lists->bases), compare_bases);
+	pthread_mutex_init(&lists->lock, NULL);
+	int r = pool_parallel(lists->engine->pool, lists->n_bases, list_base, lists);
+	pthread_mutex_destroy(&lists->lock);
+	return r;
+}
+
+static void lists_release(struct lists *lists)
 {
 	for (size_t i = 0; i < lists->n_bases; i++) {
-		const struct base_list *list = &lists->bases[i];
-		const uint8_t *line = list->helpers.data, *end = line + list->helpers.size;
-		if (list->kernels.size)
-			buffer_append(kernels, list->kernels.data, list->kernels.size);
-		while (line < end) {
-			size_t length = (size_t)((const uint8_t *)memchr(line, '\n', (size_t)(end - line)) - line) + 1;
-			if (!has_line(helpers, (const char *)line, length))
-				buffer_append(helpers, line, length);
-			line += length;
+		buffer_release(&lists->bases[i].kernels);
+		helpers_release(&lists->bases[i].helpers);
+	}
+	free(lists->bases);
+}
+
+/* Moves what the bases have into one list, each name once. */
+static int join_helpers(struct lists *lists, struct helpers *joined)
+{
+	for (size_t i = 0; i < lists->n_bases; i++) {
+		struct helpers *helpers = &lists->bases[i].helpers;
+		for (size_t k = 0; k < helpers->n_names; k++) {
+			int r = add_name(joined, TAKE(helpers->names[k]));
+			if (r < 0)
+				return r;
 		}
 	}
+	return 0;
+}
+
+int helpers_collect(struct engine *engine, const struct edition *edition, const char *arch, struct helpers *ret_helpers, struct error *error)
+{
+	_cleanup_(lists_release) struct lists lists = { .engine = engine, .edition = edition, .error = error };
+	struct helpers joined = { 0 };
+
+	int r = list_all(&lists, arch);
+	if (r == 0)
+		r = join_helpers(&lists, &joined);
+	if (r < 0)
+		helpers_release(&joined);
+	else
+		*ret_helpers = joined;
+	return r;
 }
 
 int engine_list_kernels(struct engine *engine, const char *arch, struct buffer *ret_kernels, struct buffer *ret_helpers, struct error *error)
 {
 	_cleanup_(edition_unref_p) struct edition *edition = engine_edition(engine);
-	struct lists lists = { .engine = engine, .edition = edition, .error = error };
-	const struct logic_catalog *catalog = edition->catalog;
+	_cleanup_(lists_release) struct lists lists = { .engine = engine, .edition = edition, .kernels = true, .error = error };
+	_cleanup_(helpers_release) struct helpers helpers = { 0 };
 
-	lists.bases = calloc(catalog->n_bases + 1, sizeof(*lists.bases));
-	if (!lists.bases)
-		return -ENOMEM;
-	for (size_t i = 0; i < catalog->n_bases; i++)
-		if (strcmp(catalog->bases[i].arch, arch) == 0 && !catalog->bases[i].fault)
-			lists.bases[lists.n_bases++].base = &catalog->bases[i];
-	qsort(lists.bases, lists.n_bases, sizeof(*lists.bases), compare_bases);
-	pthread_mutex_init(&lists.lock, NULL);
-	int r = pool_parallel(engine->pool, lists.n_bases, list_base, &lists);
-	if (r == 0) {
-		join(&lists, ret_kernels, ret_helpers);
-		r = ret_kernels->failed || ret_helpers->failed ? -ENOMEM : 0;
-	}
-	for (size_t i = 0; i < lists.n_bases; i++) {
-		buffer_release(&lists.bases[i].kernels);
-		buffer_release(&lists.bases[i].helpers);
-	}
-	pthread_mutex_destroy(&lists.lock);
-	free(lists.bases);
-	return r;
+	lists.content = engine->keep_all ? LIBRARY_ALL : LIBRARY_GENERATED;
+	int r = list_all(&lists, arch);
+	if (r == 0)
+		r = join_helpers(&lists, &helpers);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < lists.n_bases; i++)
+		buffer_append(ret_kernels, lists.bases[i].kernels.data, lists.bases[i].kernels.size);
+	for (size_t i = 0; i < helpers.n_names; i++)
+		buffer_printf(ret_helpers, "%s\n", helpers.names[i]);
+	return ret_kernels->failed || ret_helpers->failed ? -ENOMEM : 0;
 }

@@ -11,17 +11,23 @@
 
 #include "base/buffer.h"
 #include "build/engine/engine.h"
+#include "build/engine/generator.h"
 #include "build/engine/library.h"
+#include "build/engine/tools.h"
 
 struct plan_options {
 	enum bundle_kind bundle;
 	bool names_tensile, keep_all;
-	const char *linker;		/* its version; NULL where a file needs none */
+	const struct generator *generator;
+	const char *build_id;
+	const struct tools *tools;
 };
 
 int plan_hash_code_object(const struct plan_options *options, const char *arch, const struct logic_library *logic,
-			  struct cachedb_key *ret_hash);
-int plan_hash_helper(const struct plan_options *options, const char *arch, struct cachedb_key *ret_hash);
+			  struct cachedb_key *ret_hash, struct error *error);
+
+/* A helper kernel is known by its name: which of the solutions that ask for it speaks for it makes no difference. */
+int plan_hash_helper(const struct plan_options *options, const char *arch, const struct helpers *helpers, struct cachedb_key *ret_hash);
 
 /* Metadata and master: a function of nothing but their bytes, which come straight from the library tree. */
 int plan_hash_metadata(const struct buffer *dat, struct cachedb_key *ret_hash);

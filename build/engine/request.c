@@ -182,7 +182,7 @@ static int plan(struct flight *flight, const struct edition *edition, const stru
 {
 	struct engine *engine = flight->file->engine;
 
-	int r = production_plan(flight->file, edition, standpoint->linker, production, &flight->hash, error);
+	int r = production_plan(flight->file, edition, standpoint->tools, production, &flight->hash, error);
 	if (r < 0)
 		return r;
 	known_set_hash(flight->file, edition, standpoint, &flight->hash, production->mistakes);
@@ -226,10 +226,10 @@ static int fly(struct flight *flight, struct artifact **ret_artifact, bool *ret_
 	_cleanup_(edition_unref_p) struct edition *edition = engine_edition(file->engine);
 	_cleanup_(production_release) struct production production = { 0 };	/* goes before the edition */
 	struct standpoint standpoint;
-	const char *linker;
+	const struct tools *tools;
 	bool planned = false;
 
-	int r = kind_is_linked(file->kind) ? linker_identify(file->engine->linker, &linker, error) : 0;
+	int r = tools_identify(file->engine, file->kind, &tools, error);
 	if (r == 0)
 		r = standpoint_now(file, edition, &standpoint);
 	if (r < 0)
@@ -291,7 +291,7 @@ static struct artifact *find_in_memory(struct engine_file *file, const struct st
 	struct artifact *artifact = NULL;
 
 	pthread_mutex_lock(&engine->lock);
-	if (file->planned && file->linker == standpoint->linker && key_equal(&file->identity, &standpoint->identity))
+	if (file->planned && file->tools == standpoint->tools && key_equal(&file->identity, &standpoint->identity))
 		artifact = memory_find(engine->memory, &file->hash);
 	if (artifact)
 		engine->statistics.memory_hits++;
@@ -347,7 +347,7 @@ void engine_request(struct engine *engine, struct engine_file *file, enum engine
 		return;
 	}
 	_cleanup_(edition_unref_p) struct edition *edition = engine_edition(engine);
-	bool known = standpoint_now(file, edition, &standpoint) == 0;	/* not before the linker is known */
+	bool known = standpoint_now(file, edition, &standpoint) == 0;	/* not before the tools are */
 	_cleanup_(artifact_unref_p) struct artifact *artifact = known ? find_in_memory(file, &standpoint) : NULL;
 	if (artifact) {
 		callback(userdata, 0, artifact, NULL);

@@ -14,6 +14,7 @@
 struct listing {
 	const struct logic_problem *problem;
 	const struct solution *solution;
+	size_t index;			/* of the solution */
 	struct buffer name;
 	logic_helper_callback callback;
 	void *userdata;
@@ -28,7 +29,7 @@ static const char *letters(int type)
 static int tell(struct listing *listing)
 {
 	buffer_append(&listing->name, "", 1);
-	int r = listing->name.failed ? -ENOMEM : listing->callback(listing->userdata, (const char *)listing->name.data);
+	int r = listing->name.failed ? -ENOMEM : listing->callback(listing->userdata, (const char *)listing->name.data, listing->index);
 	listing->name.size = 0;
 	return r;
 }
@@ -211,6 +212,7 @@ int logic_foreach_helper(const struct logic_library *library, logic_helper_callb
 		told |= 1u << variant(loaded->solution);
 		listing.problem = loaded->problem;
 		listing.solution = loaded->solution;
+		listing.index = i;
 		for (size_t kind = 0; r == 0 && kind < ARRAY_SIZE(kinds); kind++)
 			r = kinds[kind](&listing);
 	}

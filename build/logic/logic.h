@@ -132,8 +132,9 @@ const struct logic_solution *logic_solutions(const struct logic_library *library
 const size_t *logic_kernels(const struct logic_library *library, size_t *ret_n);
 
 /* Names of the kernels that the kept solutions need of Kernels.so-000-<arch>.hsaco, as the peer names them and in the order in which its
- * solutions ask for them. A name may be told more than once. Stops when the callback returns non-zero and returns that. */
-typedef int (*logic_helper_callback)(void *userdata, const char *name);
+ * solutions ask for them, with the index of a solution that asks. A name may be told more than once. Stops when the callback returns non-zero
+ * and returns that. */
+typedef int (*logic_helper_callback)(void *userdata, const char *name, size_t solution);
 int logic_foreach_helper(const struct logic_library *library, logic_helper_callback callback, void *userdata);
 
 /* The .dat of the base, MessagePack. */

@@ -19,12 +19,15 @@ static double seconds(void)
 
 static int link_with(struct linker *linker, struct buffer *ret_linked, struct error *error)
 {
-	_cleanup_buffer_ struct buffer object = { 0 };
+	_cleanup_(objects_unref_p) struct objects *objects = NULL;
+	struct buffer object = { 0 };
 	const char *version;
 
+	assert_int_equal(objects_new(1, &objects), 0);
 	assert_int_equal(object_write("gfx942", NULL, 0, &object, NULL), 0);
+	assert_int_equal(objects_add(objects, 0, &object, NULL), 0);
 	int r = linker_identify(linker, &version, error);
-	return r < 0 ? r : linker_link(linker, 1, object.data, object.size, ret_linked, error);
+	return r < 0 ? r : linker_link(linker, &(struct link){ .threads = 1, .build_id = "none" }, objects, ret_linked, error);
 }
 
 static struct linker *new_linker(const char *path)
