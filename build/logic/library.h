@@ -21,6 +21,22 @@ struct library_table {
 	size_t n_rows, allocated;
 };
 
+/*
+ * Where the text of a solution is, so that it need not be kept: logic_write_solution() reads it again.
+ */
+struct solution_place {
+	const struct loaded_file *file;
+	uint32_t position;		/* in the file's list, from 0 */
+	uint32_t offset;		/* of its map, which is in block style and begins at `column`; 0: not known */
+	uint16_t column;
+};
+
+struct loaded_file {
+	const char *path;
+	struct yaml_stamp stamp;	/* when it was loaded */
+	const char *head;		/* what its entries 0 to 4 say, as members of a JSON object */
+};
+
 struct logic_library {
 	struct arena arena;
 	const struct logic_base *base;
@@ -30,6 +46,7 @@ struct logic_library {
 	struct loaded_solution {
 		struct solution *solution;
 		const struct logic_problem *problem;	/* normalised, of its file */
+		struct solution_place place;
 	} *loaded;			/* one for each of solutions */
 	size_t n_solutions, allocated;
 	size_t *kernels, n_kernels;
@@ -59,6 +76,9 @@ void logic_document_release(struct logic_document *document);
  */
 int logic_document_solution(struct arena *arena, struct logic_document *document, const struct yaml_node *node,
 			    struct solution *solution, bool *ret_broken, struct error *error);
+
+/* What logic_write_solution() has to know of a file while it is loaded. NULL: no memory. */
+const struct loaded_file *loaded_file_new(struct arena *arena, const struct logic_document *document);
 
 /* What LOGIC_NAMES_TENSILE knows about all files of an arch; see logic.h. */
 const struct naming *logic_naming_rules(const struct logic_naming *naming);

@@ -57,7 +57,7 @@ static int ask_filter(struct loading *loading, const struct gemm_params *params,
 }
 
 static int add_solution(struct loading *loading, struct logic_document *document, const struct logic_problem *problem,
-			const struct yaml_node *node)
+			const struct loaded_file *file, const struct yaml_node *node, size_t position)
 {
 	struct logic_library *library = loading->library;
 	struct arena *arena = &library->arena;
@@ -90,7 +90,10 @@ static int add_solution(struct loading *loading, struct logic_document *document
 		if (!public->left_out)
 			return -ENOMEM;
 	}
-	library->loaded[library->n_solutions] = (struct loaded_solution){ .solution = broken ? NULL : solution, .problem = problem };
+	library->loaded[library->n_solutions] = (struct loaded_solution){
+		.solution = broken ? NULL : solution, .problem = problem,
+		.place = { .file = file, .position = (uint32_t)position, .offset = node->offset, .column = node->column },
+	};
 	library->n_solutions++;
 	return 0;
 }
@@ -295,11 +298,12 @@ static int load_file(struct loading *loading, const struct logic_file *file)
 	if (r < 0)
 		return r;
 	struct logic_problem *problem = arena_new(&library->arena, struct logic_problem, 1);
-	if (!problem)
+	const struct loaded_file *loaded = loaded_file_new(&library->arena, &document);
+	if (!problem || !loaded)
 		return -ENOMEM;
 	*problem = document.problem;
 	for (const struct yaml_node *node = document.solutions->first; node; node = node->next) {
-		r = add_solution(loading, &document, problem, node);
+		r = add_solution(loading, &document, problem, loaded, node, library->n_solutions - first);
 		if (r < 0)
 			return r;
 	}

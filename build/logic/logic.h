@@ -137,6 +137,20 @@ const size_t *logic_kernels(const struct logic_library *library, size_t *ret_n);
 typedef int (*logic_helper_callback)(void *userdata, const char *name, size_t solution);
 int logic_foreach_helper(const struct logic_library *library, logic_helper_callback callback, void *userdata);
 
+/*
+ * A solution as its file gives it, for a generator that reads it for itself: one JSON object with the solution's map under "Solution", keys
+ * in the file's order, and what the head of the file says under the names that upstream's loader uses (LibraryIO.parseLibraryLogicList).
+ * Scalars have the types that this loader gives them (CustomYamlLoader.parse_scalar).
+ *
+ *     {"MinimumRequiredVersion":"4.33.0","ScheduleName":"aquavanjaram","ArchitectureName":"gfx942","CUCount":80,"ProblemType":{...},
+ *      "Solution":{"1LDSBuffer":0,...}}
+ *
+ * SolutionIndex, SolutionNameMin and KernelNameMin are left out: they say where a solution stands and what it is called, so that the text of
+ * one does not change with its neighbours. Reads the few kilobytes of the file again that this takes; any number of threads at once.
+ * -ESTALE when the file is no longer the one that was loaded.
+ */
+int logic_write_solution(const struct logic_library *library, size_t solution, struct buffer *ret_text, struct error *error);
+
 /* The .dat of the base, MessagePack. */
 int logic_write_dat(const struct logic_library *library, struct buffer *ret_dat);
 

@@ -16,7 +16,7 @@ enum { WORD = 1, TEXT = 2 };		/* may be in a key; may be in a plain scalar */
 struct plain {
 	struct tree_builder tree;
 	int indent[TREE_DEEPEST];	/* column of each open list or map in block style */
-	const char *at, *end;		/* *end is NUL */
+	const char *text, *at, *end;	/* *end is NUL */
 	const char *line_begin;
 	uint32_t line;
 	bool awaiting;			/* the innermost map has a key whose value begins in another line */
@@ -138,7 +138,7 @@ static bool finish(struct plain *plain)
 	return !tree_close(&plain->tree) || give_up(plain);
 }
 
-static const struct yaml_node *innermost(const struct plain *plain)
+static struct yaml_node *innermost(const struct plain *plain)
 {
 	return plain->tree.open[plain->tree.depth - 1];
 }
@@ -213,6 +213,17 @@ static bool read_value(struct plain *plain)
 
 /* ---- block style ------------------------------------------------------------------------------------------------------ */
 
+static bool begin_block(struct plain *plain, enum yaml_kind kind, int column)
+{
+	if (!begin(plain, kind, column))
+		return false;
+	if (column <= UINT16_MAX) {
+		innermost(plain)->column = (uint16_t)column;
+		innermost(plain)->offset = (uint32_t)(plain->at - plain->text);
+	}
+	return true;
+}
+
 /* Closes what a line at this column ends. */
 static bool unwind(struct plain *plain, int column, bool dash)
 {
@@ -245,7 +256,7 @@ static bool read_line(struct plain *plain)
 	bool fresh = plain->awaiting || !plain->tree.depth;	/* what comes next is a new node */
 	plain->awaiting = false;
 	for (; plain->at[0] == '-' && plain->at[1] == ' '; fresh = true) {
-		if (fresh ? !begin(plain, YAML_LIST, column) : innermost(plain)->kind != YAML_LIST)
+		if (fresh ? !begin_block(plain, YAML_LIST, column) : innermost(plain)->kind != YAML_LIST)
 			return give_up(plain);
 		plain->at++;
 		skip_spaces(plain);
@@ -254,7 +265,7 @@ static bool read_line(struct plain *plain)
 	length = key_length(plain);
 	if (!length)			/* the entry of a list, in its line */
 		return (dash && read_value(plain)) || give_up(plain);
-	if (fresh ? !begin(plain, YAML_MAP, column) : innermost(plain)->kind != YAML_MAP)
+	if (fresh ? !begin_block(plain, YAML_MAP, column) : innermost(plain)->kind != YAML_MAP)
 		return give_up(plain);
 	if (!take_key(plain, length))
 		return false;
@@ -298,7 +309,7 @@ static bool read_lines(struct plain *plain)
 
 int yaml_parse_plain(struct yaml *yaml, const char *text, size_t size)
 {
-	struct plain plain = { .tree = { .yaml = yaml }, .at = text, .end = text + size };
+	struct plain plain = { .tree = { .yaml = yaml }, .text = text, .at = text, .end = text + size };
 
 	return read_lines(&plain) ? 0 : plain.failure;
 }

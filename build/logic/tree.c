@@ -137,6 +137,17 @@ static int read_all(int fd, size_t size, char *text, size_t *ret_size)
 	return 0;
 }
 
+struct yaml_stamp yaml_stamp_of(const struct stat *st)
+{
+	return (struct yaml_stamp){ .inode = st->st_ino, .size = (uint64_t)st->st_size,
+				    .mtime_ns = (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec };
+}
+
+bool yaml_stamp_equal(const struct yaml_stamp *a, const struct yaml_stamp *b)
+{
+	return a->inode == b->inode && a->size == b->size && a->mtime_ns == b->mtime_ns;
+}
+
 int yaml_read(struct yaml *yaml, const char *path, unsigned n_entries, struct error *error)
 {
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -155,7 +166,11 @@ int yaml_read(struct yaml *yaml, const char *path, unsigned n_entries, struct er
 	if (!text)
 		return -ENOMEM;
 	int r = read_all(fd, (size_t)st.st_size, text, &size);
-	return r < 0 ? error_set(error, r, "cannot read '%s': %s", path, strerror(-r)) : parse_whole(yaml, text, size, error);
+	if (r < 0)
+		return error_set(error, r, "cannot read '%s': %s", path, strerror(-r));
+	r = parse_whole(yaml, text, size, error);
+	yaml->stamp = yaml_stamp_of(&st);
+	return r;
 }
 
 /* ---- looking ---------------------------------------------------------------------------------------------------------- */

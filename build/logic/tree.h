@@ -41,8 +41,10 @@ struct yaml_key {			/* interned: equal keys of one file are the same pointer */
 struct yaml_node {
 	uint8_t kind;			/* enum yaml_kind */
 	bool plain;			/* a scalar without quotes */
+	uint16_t column;		/* of a list or map in block style: where it begins in its line, from 0 */
 	uint32_t line;			/* from 1 */
 	uint32_t n;			/* scalar: bytes; list, map: children */
+	uint32_t offset;		/* of a list or map in block style: the byte where it begins; 0: not known, or in flow style */
 	const struct yaml_key *key;	/* of this child of a map, else NULL */
 	union {
 		const char *text;	/* scalar, with a terminating NUL */
@@ -51,12 +53,18 @@ struct yaml_node {
 	struct yaml_node *next;		/* sibling */
 };
 
+struct yaml_stamp {			/* tells one state of a file from another; zero when the text came from memory */
+	uint64_t inode, size;
+	int64_t mtime_ns;
+};
+
 #define YAML_KEY_BUCKETS 1024
 
 struct yaml {
 	struct arena arena;
 	const struct yaml_node *root;
 	const char *path;		/* the caller's, for messages */
+	struct yaml_stamp stamp;
 	struct yaml_key *buckets[YAML_KEY_BUCKETS];
 	uint32_t n_maps;
 };
@@ -70,6 +78,10 @@ void yaml_release(struct yaml *yaml);
  * looked at no more of the file than that takes. `path` must live as long as `yaml`. -errno of open and read, -EINVAL for bad YAML,
  * -EFBIG for more than the limits. */
 int yaml_read(struct yaml *yaml, const char *path, unsigned n_entries, struct error *error);
+
+struct stat;
+struct yaml_stamp yaml_stamp_of(const struct stat *st);
+bool yaml_stamp_equal(const struct yaml_stamp *a, const struct yaml_stamp *b);
 
 /* The same from memory; text[size] has to be a NUL. */
 int yaml_parse(struct yaml *yaml, const char *path, const char *text, size_t size, unsigned n_entries, struct error *error);
