@@ -1,24 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "cachedb/cachedb.h"
-#include "cachedb/evict.h"
-#include "cachedb/record.h"
-#include "cachedb/store.h"
-#include "cachedb/touch.h"
+#include "cachedb/directory.h"
+#include "cachedb/internal.h"
+#include "cachedb/space.h"
 
-#include <stdatomic.h>
 #include <time.h>
-
-#define FULL_DISK_SLACK ((uint64_t)1 << 20)	/* bytes that a commit needs beside the value: tree and free-list pages */
-
-struct cachedb {
-	struct store *store;
-	char *directory;
-	uint64_t max_bytes;
-	bool read_only;
-	struct {
-		_Atomic uint64_t hits, misses, puts, put_failures, evictions, corrupt;
-	} count;
-};
 
 static int64_t now_ns(void)
 {
@@ -47,6 +32,7 @@ int cachedb_open(const struct cachedb_options *options, struct cachedb **ret_db,
 	if (!db)
 		return -ENOMEM;
 	db->max_bytes = options->max_bytes;
+	db->min_free = options->min_free;
 	db->read_only = options->read_only;
 	db->directory = strdup(options->directory ? options->directory : "");
 	if (!db->directory)
@@ -58,10 +44,27 @@ int cachedb_open(const struct cachedb_options *options, struct cachedb **ret_db,
 	return 0;
 }
 
-static int write_touches(MDB_txn *txn, const struct store_tables *tables, const struct touch_list *list)
+int cachedb_begin_anew(const char *name, struct error *error)
 {
-	int rc = 0;
+	_cleanup_(directory_release) struct directory directory = DIRECTORY_INIT;
+	struct cachedb_options options = { .directory = name };
+	struct cachedb *db = NULL;
+	int r = directory_open(name, true, &directory, error);
 
+	if (r < 0)
+		return r;
+	directory_mark_damaged(&directory);
+	r = cachedb_open(&options, &db, error);
+	cachedb_close(db);
+	return r;
+}
+
+int write_touches(MDB_txn *txn, const struct store_tables *tables, const struct touch_list *list)
+{
+	int rc = counter_add(txn, tables, COUNTER_HITS, list->hits);
+
+	if (!rc)
+		rc = counter_add(txn, tables, COUNTER_MISSES, list->misses);
 	for (size_t i = 0; i < list->n_slots && !rc; i++)
 		if (list->slots[i].used_ns)
 			rc = record_touch(txn, tables, &list->slots[i].key, list->slots[i].used_ns);
@@ -73,12 +76,12 @@ static int flush_body(MDB_txn *txn, const struct store_tables *tables, void *use
 	return write_touches(txn, tables, userdata);
 }
 
-/* What cannot be written is forgotten: it only makes eviction a little less exact. */
+/* What cannot be written is forgotten: it only makes eviction and statistics a little less exact. */
 static void flush_touches(struct cachedb *db)
 {
 	struct touch_list list = touches_take(store_touches(db->store));
 
-	if (list.n_slots)
+	if (list.n_slots || list.hits || list.misses)
 		store_write(db->store, flush_body, &list);
 	free(list.slots);
 }
@@ -93,10 +96,27 @@ struct cachedb *cachedb_close(struct cachedb *db)
 	return NULL;
 }
 
-static void touch(struct cachedb *db, const struct cachedb_key *key)
+void cachedb_touch(struct cachedb *db, const struct cachedb_key *key)
 {
-	if (!db->read_only && touches_add(store_touches(db->store), key, now_ns()))
+	if (!db->read_only && store_is_ours(db->store))
+		touches_add(store_touches(db->store), key, now_ns());
+}
+
+static void note_hit(struct cachedb *db, const struct cachedb_key *key)
+{
+	atomic_fetch_add(&db->count.hits, 1);
+	if (db->read_only)
+		return;
+	touches_count(store_touches(db->store), 1, 0);
+	if (touches_add(store_touches(db->store), key, now_ns()))
 		flush_touches(db);
+}
+
+static void note_miss(struct cachedb *db)
+{
+	atomic_fetch_add(&db->count.misses, 1);
+	if (!db->read_only)
+		touches_count(store_touches(db->store), 0, 1);
 }
 
 /* ---- quarantine ------------------------------------------------------------------------------------------------------- */
@@ -136,15 +156,6 @@ static void quarantine(struct cachedb *db, const struct cachedb_key *key, const 
 
 /* ---- reading ---------------------------------------------------------------------------------------------------------- */
 
-struct lookup {
-	const struct cachedb_key *key;
-	bool with_value;
-	struct record record;
-	bool record_loaded;
-	bool bad;			/* found and put into quarantine */
-	uint8_t *data;			/* malloc memory, the caller's; also after an error */
-};
-
 static int lookup_body(MDB_txn *txn, const struct store_tables *tables, void *userdata)
 {
 	struct lookup *lookup = userdata;
@@ -172,7 +183,7 @@ static int lookup(struct cachedb *db, struct lookup *lookup)
 	return memcmp(digest, lookup->record.digest, sizeof(digest)) ? -EBADMSG : 0;
 }
 
-static int lookup_or_quarantine(struct cachedb *db, struct lookup *job)
+int lookup_or_quarantine(struct cachedb *db, struct lookup *job)
 {
 	int r = lookup(db, job);
 
@@ -202,11 +213,10 @@ int cachedb_get(struct cachedb *db, const struct cachedb_key *key, struct cached
 	if (r < 0) {
 		free(job.data);
 		if (r == -ENOENT)
-			atomic_fetch_add(&db->count.misses, 1);
+			note_miss(db);
 		return r;
 	}
-	atomic_fetch_add(&db->count.hits, 1);
-	touch(db, key);
+	note_hit(db, key);
 	if (ret_info)
 		*ret_info = record_info(&job.record);
 	*ret_data = job.data;
@@ -221,26 +231,30 @@ struct put {
 	const uint8_t *data;
 	uint64_t max_bytes;		/* 0: no limit */
 	struct touch_list touches;
-	uint64_t evictions;
+	struct eviction eviction;
 };
 
 static int put_body(MDB_txn *txn, const struct store_tables *tables, void *userdata)
 {
 	struct put *put = userdata;
-	uint64_t freed;
 	int rc = write_touches(txn, tables, &put->touches);
 
-	put->evictions = 0;
+	put->eviction = (struct eviction){ 0 };
 	if (!rc && put->max_bytes)
-		rc = evict_to(txn, tables, put->max_bytes - put->record->size, &put->evictions, &freed);
+		rc = evict_to(txn, tables, put->max_bytes - put->record->size, EVICT_ALL_OR_NOTHING, &put->eviction);
 	return rc ? rc : record_store(txn, tables, put->key, put->record, put->data);
 }
 
-/* The words for a failed put, and ENOSPC for what LMDB and the system call otherwise. */
 static int put_failed(struct cachedb *db, int r, size_t size, struct error *error)
 {
-	if (r == -EDQUOT || r == -EFBIG || (r == -EIO && store_lacks_space(db->store, size + FULL_DISK_SLACK)))
-		r = -ENOSPC;
+	struct space space = space_of(store_directory(db->store), &db->min_free);
+
+	if (r == -EBUSY)
+		return error_set(error, -ENOSPC, "cannot store %zu bytes in cache '%s': pinned files leave no room below its limit of %llu",
+				 size, db->directory, (unsigned long long)db->max_bytes);
+	if (r == -ENOSPC && space.keep && space.free < space.keep + size)
+		return error_set(error, r, "cannot store %zu bytes in cache '%s': %llu MiB of its file system have to stay free, %llu MiB are",
+				 size, db->directory, (unsigned long long)space.keep >> 20, (unsigned long long)space.free >> 20);
 	return error_set(error, r, "cannot store %zu bytes in cache '%s': %s", size, db->directory, strerror(-r));
 }
 
@@ -257,13 +271,13 @@ static int put_new(struct cachedb *db, const struct cachedb_key *key, const uint
 		return error_set(error, -EFBIG, "cannot store %zu bytes in cache '%s': its limit is %llu", (size_t)record->size,
 				 db->directory, (unsigned long long)db->max_bytes);
 	put.touches = touches_take(store_touches(db->store));
-	r = store_write(db->store, put_body, &put);
+	r = write_with_room(db, put_body, &put, record->size);
 	free(put.touches.slots);
 	if (r == -EEXIST)	/* another thread or process was faster; its bytes are ours */
 		return 0;
 	if (r < 0)
 		return put_failed(db, r, record->size, error);
-	atomic_fetch_add(&db->count.evictions, put.evictions);
+	atomic_fetch_add(&db->count.evictions, put.eviction.records);
 	return 0;
 }
 
@@ -296,163 +310,4 @@ static int delete_body(MDB_txn *txn, const struct store_tables *tables, void *us
 int cachedb_delete(struct cachedb *db, const struct cachedb_key *key)
 {
 	return db->read_only ? -EROFS : store_write(db->store, delete_body, (void *)key);
-}
-
-struct collection {
-	uint64_t max_bytes;
-	struct touch_list touches;
-	uint64_t evictions, freed;
-};
-
-static int collect_body(MDB_txn *txn, const struct store_tables *tables, void *userdata)
-{
-	struct collection *collection = userdata;
-	int rc = write_touches(txn, tables, &collection->touches);
-
-	return rc ? rc : evict_to(txn, tables, collection->max_bytes, &collection->evictions, &collection->freed);
-}
-
-int cachedb_gc(struct cachedb *db, uint64_t max_bytes, uint64_t *ret_freed)
-{
-	struct collection collection = { .max_bytes = max_bytes };
-	int r;
-
-	if (db->read_only)
-		return -EROFS;
-	collection.touches = touches_take(store_touches(db->store));
-	r = store_write(db->store, collect_body, &collection);
-	free(collection.touches.slots);
-	if (r < 0)
-		return r;
-	atomic_fetch_add(&db->count.evictions, collection.evictions);
-	*ret_freed = collection.freed;
-	return 0;
-}
-
-static int clear_body(MDB_txn *txn, const struct store_tables *tables, void *userdata)
-{
-	int rc = mdb_drop(txn, tables->index, 0);
-
-	if (!rc)
-		rc = mdb_drop(txn, tables->values, 0);
-	return rc ? rc : record_set_total(txn, tables, 0);
-}
-
-int cachedb_clear(struct cachedb *db)
-{
-	return db->read_only ? -EROFS : store_write(db->store, clear_body, NULL);
-}
-
-/* ---- walking ---------------------------------------------------------------------------------------------------------- */
-
-#define BATCH 64
-
-struct batch {				/* the next keys of the index */
-	bool has_last;
-	struct cachedb_key last;	/* the batch begins behind this one */
-	size_t n;
-	struct cachedb_key keys[BATCH];
-};
-
-static int batch_body(MDB_txn *txn, const struct store_tables *tables, void *userdata)
-{
-	struct batch *batch = userdata;
-	MDB_val name = { sizeof(batch->last), &batch->last }, value;
-	MDB_cursor *cursor;
-	int rc = mdb_cursor_open(txn, tables->index, &cursor);
-
-	if (rc)
-		return rc;
-	batch->n = 0;
-	rc = mdb_cursor_get(cursor, &name, &value, batch->has_last ? MDB_SET_RANGE : MDB_FIRST);
-	if (!rc && batch->has_last && name.mv_size == sizeof(batch->last) && !memcmp(name.mv_data, &batch->last, sizeof(batch->last)))
-		rc = mdb_cursor_get(cursor, &name, &value, MDB_NEXT);
-	for (; !rc && batch->n < BATCH; rc = mdb_cursor_get(cursor, &name, &value, MDB_NEXT))
-		memcpy(&batch->keys[batch->n++], name.mv_data, MIN(name.mv_size, sizeof(batch->keys[0])));
-	mdb_cursor_close(cursor);
-	return rc == MDB_NOTFOUND ? 0 : rc;
-}
-
-/* 0 with n = 0 at the end. */
-static int next_batch(struct cachedb *db, struct batch *batch)
-{
-	if (batch->n) {
-		batch->last = batch->keys[batch->n - 1];
-		batch->has_last = true;
-	}
-	return store_read(db->store, batch_body, batch);
-}
-
-int cachedb_foreach(struct cachedb *db, int (*callback)(void *userdata, const struct cachedb_key *key, const struct cachedb_info *info),
-		    void *userdata)
-{
-	struct batch batch = { 0 };
-	struct cachedb_info info;
-	int r;
-
-	while (!(r = next_batch(db, &batch)) && batch.n)
-		for (size_t i = 0; i < batch.n; i++) {
-			r = cachedb_stat(db, &batch.keys[i], &info);
-			if (r == -ENOENT)	/* evicted or quarantined in the meantime */
-				continue;
-			if (!r)
-				r = callback(userdata, &batch.keys[i], &info);
-			if (r)
-				return r;
-		}
-	return r;
-}
-
-int cachedb_check(struct cachedb *db, uint64_t *ret_checked, uint64_t *ret_bad, struct error *error)
-{
-	struct batch batch = { 0 };
-	uint64_t checked = 0, bad = 0;
-	int r;
-
-	while (!(r = next_batch(db, &batch)) && batch.n)
-		for (size_t i = 0; i < batch.n; i++) {
-			struct lookup job = { .key = &batch.keys[i], .with_value = true };
-			r = lookup_or_quarantine(db, &job);
-			free(job.data);
-			if (r < 0 && r != -ENOENT)
-				return error_set(error, r, "cannot check cache '%s': %s", db->directory, strerror(-r));
-			checked++;
-			bad += job.bad;
-		}
-	if (r < 0)
-		return error_set(error, r, "cannot read the index of cache '%s': %s", db->directory, strerror(-r));
-	*ret_checked = checked;
-	*ret_bad = bad;
-	return 0;
-}
-
-static int statistics_body(MDB_txn *txn, const struct store_tables *tables, void *userdata)
-{
-	struct cachedb_statistics *statistics = userdata;
-	MDB_stat stat;
-	int rc = mdb_stat(txn, tables->index, &stat);
-
-	if (rc)
-		return rc;
-	statistics->entries = stat.ms_entries;
-	return record_total(txn, tables, &statistics->bytes);
-}
-
-int cachedb_get_statistics(struct cachedb *db, struct cachedb_statistics *ret_statistics)
-{
-	struct cachedb_statistics statistics = {
-		.hits = atomic_load(&db->count.hits),
-		.misses = atomic_load(&db->count.misses),
-		.puts = atomic_load(&db->count.puts),
-		.put_failures = atomic_load(&db->count.put_failures),
-		.evictions = atomic_load(&db->count.evictions),
-		.corrupt = atomic_load(&db->count.corrupt),
-	};
-	int r = store_read(db->store, statistics_body, &statistics);
-
-	if (r < 0)
-		return r;
-	statistics.map_bytes = store_map_size(db->store);
-	*ret_statistics = statistics;
-	return 0;
 }

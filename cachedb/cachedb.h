@@ -18,6 +18,12 @@
  * power failure may take the last commits with it, but never leaves half of one. A database file that is damaged beyond single
  * records is begun anew when no other process has it open.
  *
+ * Limits. `max_bytes` bounds the values, `min_free` what the file leaves of its file system. An LMDB file never becomes smaller by itself:
+ * the pages of what was removed stay in it and are used again. So when the file system runs short the file stops growing, and new values
+ * take the pages of the least recently used ones; cachedb_compact() gives free pages back. Both limits belong to a handle, not to the
+ * directory: each of its users evicts for its own. What is pinned counts for the limits but is never evicted; a put that finds nothing else
+ * to evict fails. A reader needs no pin: it has its own copy of the bytes.
+ *
  * Last use is kept in memory, to the nanosecond, and written together with the next put, eviction, or close: a read costs no write.
  *
  * After fork() a child must not use a handle of its parent; every function then answers -ECHILD, cachedb_close() only frees memory. A
@@ -27,7 +33,7 @@
  * where LMDB notices it, and may crash the process where it does not.
  *
  * In the directory: "format" (the version of the layout, and an flock held by all users), LMDB's data.mdb and lock.mdb, and for a moment
- * "damaged".
+ * "damaged" or "compact.mdb".
  */
 #pragma once
 
@@ -41,9 +47,17 @@ struct cachedb;
 
 struct cachedb_key { uint8_t bytes[32]; };
 
+/* Percent of the file system that have to stay free, but no more than so many bytes. Percent 0: no limit. */
+struct cachedb_min_free {
+	unsigned percent;
+	uint64_t bytes;
+};
+#define CACHEDB_MIN_FREE ((struct cachedb_min_free){ .percent = 5, .bytes = UINT64_C(4) << 30 })	/* a good habit; not set by itself */
+
 struct cachedb_options {
 	const char *directory;		/* made with mode 0700 when missing, parents too; refused when others can write to it */
 	uint64_t max_bytes;		/* values kept at most; 0: no limit. Least recently used go first */
+	struct cachedb_min_free min_free;
 	bool read_only;
 };
 
@@ -57,12 +71,18 @@ struct cachedb_info {
 };
 
 struct cachedb_statistics {
-	uint64_t entries, bytes, map_bytes;				/* of the database: records, bytes of values, size of the map */
-	uint64_t hits, misses, puts, put_failures, evictions, corrupt;	/* of this handle since it was opened */
+	/* of the database */
+	uint64_t entries, bytes;				/* records, and the sum of their values */
+	uint64_t file_bytes, free_bytes, map_bytes;		/* size of data.mdb, of pages in it that are free to use, and of its map */
+	uint64_t pins, pinned_entries, pinned_bytes;		/* pins, and what is there of their keys, each once */
+	uint64_t all_hits, all_misses, all_evictions;		/* since it was begun; those of the last moment may be missing */
+	uint64_t system_free, system_keep;			/* of its file system: what is free, and what of it min_free keeps */
+	/* of this handle since it was opened */
+	uint64_t hits, misses, puts, put_failures, evictions, corrupt;
 };
 
 /*
- * -EPERM for a directory of somebody else or one that others can write, -EMEDIUMTYPE for a cache of another format version or a
+ * -EPERM for a directory or file of somebody else or one that others can write, a link of somebody else to it, -EMEDIUMTYPE for a cache of another format version or a
  * foreign database (both are left alone), -EIO for a damaged database that another process has open, -ENOENT when read_only and there is
  * none, and what the system says; always with a message.
  */
@@ -75,9 +95,14 @@ int cachedb_stat(struct cachedb *db, const struct cachedb_key *key, struct cache
 /* ret_data is malloc memory, the caller's. -ENOENT, -ENOMEM, -EIO. */
 int cachedb_get(struct cachedb *db, const struct cachedb_key *key, struct cachedb_info *ret_info, uint8_t **ret_data);
 
-/* Stores atomically; an existing record of the same key stays as it is (content is a function of the key). The info's size and digest
- * are computed here, created and last_used are now. Evicts least recently used records first when max_bytes would be exceeded. -ENOSPC,
- * -EFBIG (larger than max_bytes), -EROFS, -EACCES, -EIO, -ENOMEM with a message in `error`. */
+/* Says that a value is in use which the caller still has from an earlier cachedb_get(). Never blocks. */
+void cachedb_touch(struct cachedb *db, const struct cachedb_key *key);
+
+/*
+ * Stores atomically; an existing record of the same key stays as it is (content is a function of the key). The info's size and digest
+ * are computed here, created and last_used are now. Evicts least recently used records first when a limit would be exceeded. -ENOSPC (disk
+ * full, or too full to evict enough), -EFBIG (larger than max_bytes), -EROFS, -EACCES, -EIO, -ENOMEM with a message in `error`.
+ */
 int cachedb_put(struct cachedb *db, const struct cachedb_key *key, const uint8_t *data, size_t size,
 		const struct cachedb_info *attributes, struct error *error);
 
@@ -88,12 +113,55 @@ int cachedb_delete(struct cachedb *db, const struct cachedb_key *key);
 int cachedb_foreach(struct cachedb *db, int (*callback)(void *userdata, const struct cachedb_key *key, const struct cachedb_info *info),
 		    void *userdata);
 
-/* Removes least recently used records until at most max_bytes of values are kept. */
+/* ---- pins ------------------------------------------------------------------------------------------------------------- */
+
+/* A key that eviction passes over, whether or not there is a record of it now. It stays pinned until each of its labels is unpinned. */
+struct cachedb_pin {
+	struct cachedb_key key;
+	const char *label;		/* who wants it, in the caller's words; "" is one too */
+};
+
+/* All or none. */
+int cachedb_pin(struct cachedb *db, const struct cachedb_pin *pins, size_t n, struct error *error);
+int cachedb_unpin(struct cachedb *db, const struct cachedb_pin *pins, size_t n, struct error *error);	/* no error for what is not pinned */
+
+/* Every pin; `info` is NULL when there is no record. As cachedb_foreach(); the label lives as long as the callback runs. */
+int cachedb_foreach_pin(struct cachedb *db, int (*callback)(void *userdata, const struct cachedb_pin *pin, const struct cachedb_info *info),
+			void *userdata);
+
+/* ---- care ------------------------------------------------------------------------------------------------------------- */
+
+/* Removes least recently used records until at most max_bytes of values are kept, or only pinned ones. */
 int cachedb_gc(struct cachedb *db, uint64_t max_bytes, uint64_t *ret_freed);
 
-/* Reads every value and compares its digest; removes the bad ones (read_only: counts them). */
-int cachedb_check(struct cachedb *db, uint64_t *ret_checked, uint64_t *ret_bad, struct error *error);
+/*
+ * Gives the free pages of the file back to the file system, after evicting as much as min_free lacks. For that the file is written anew and
+ * replaced, which is possible only while no other process has the cache open: -EBUSY. Who opens it meanwhile waits. Needs as much
+ * space as there is in use (-ENOSPC).
+ */
+int cachedb_compact(struct cachedb *db, uint64_t *ret_freed, struct error *error);
 
-/* Removes every record. The file keeps its size; its pages are used again. */
+struct cachedb_check {
+	uint64_t records, bytes;	/* that were read, with the bad ones */
+	uint64_t bad;			/* records that are not what was stored */
+	uint64_t orphans;		/* parts of values that belong to no record */
+	bool sum_is_wrong;		/* the stored sum of all sizes */
+};
+
+/*
+ * Reads every value and compares its digest, and looks for what belongs to nothing; tells of each finding in one line. Removes bad records
+ * and orphans and corrects the sum, or with read_only only counts.
+ */
+int cachedb_check(struct cachedb *db, void (*tell)(void *userdata, const char *finding), void *userdata, struct cachedb_check *ret_check,
+		  struct error *error);
+
+/*
+ * Replaces the database by an empty one, without reading the old one; pins are lost too. For one that makes LMDB crash. -EIO when another
+ * process has it open; the next one to open it alone does it then.
+ */
+int cachedb_begin_anew(const char *directory, struct error *error);
+
+/* Removes every record; pins stay. The file keeps its size; its pages are used again. */
 int cachedb_clear(struct cachedb *db);
+
 int cachedb_get_statistics(struct cachedb *db, struct cachedb_statistics *ret_statistics);

@@ -36,6 +36,36 @@ static int check_private(const char *name, const struct stat *st, struct error *
 	return 0;
 }
 
+/* In a folder like /tmp anybody can make a link to one of our folders. Links of ours, and those that root has made, are followed. */
+static int check_link(const char *name, struct error *error)
+{
+	struct stat st;
+
+	if (lstat(name, &st) < 0 || !S_ISLNK(st.st_mode) || st.st_uid == geteuid() || st.st_uid == 0)
+		return 0;
+	return error_set(error, -EPERM, "cache directory '%s' is a link that belongs to user %u, not to user %u who runs this", name,
+			 (unsigned)st.st_uid, (unsigned)geteuid());
+}
+
+/* The files in a directory that is private now may date from when it was not. */
+static int check_files(const struct directory *directory, struct error *error)
+{
+	static const char *const files[] = { "format", "data.mdb", "lock.mdb" };
+	struct stat st;
+
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		if (fstatat(directory->fd, files[i], &st, AT_SYMLINK_NOFOLLOW) < 0)
+			continue;	/* to be made, or its opening says why not */
+		if (!S_ISREG(st.st_mode) || st.st_nlink > 1)
+			return error_set(error, -EPERM, "'%s' in cache directory '%s' is a link or no file at all", files[i],
+					 directory->name);
+		if (st.st_uid != geteuid() || st.st_mode & 022)
+			return error_set(error, -EPERM, "'%s' in cache directory '%s' can be written by others (user %u, mode %04o)",
+					 files[i], directory->name, (unsigned)st.st_uid, (unsigned)st.st_mode & 07777);
+	}
+	return 0;
+}
+
 int directory_open(const char *name, bool read_only, struct directory *ret_directory, struct error *error)
 {
 	_cleanup_(directory_release) struct directory directory = DIRECTORY_INIT;
@@ -47,6 +77,9 @@ int directory_open(const char *name, bool read_only, struct directory *ret_direc
 	directory.name = strdup(name);
 	if (!directory.name)
 		return -ENOMEM;
+	r = check_link(name, error);
+	if (r < 0)
+		return r;
 	directory.fd = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (directory.fd < 0 && errno == ENOENT && !read_only) {
 		r = make_directories(name);
@@ -59,6 +92,8 @@ int directory_open(const char *name, bool read_only, struct directory *ret_direc
 		return error_set(error, r, "cannot open cache directory '%s': %s", name, strerror(-r));
 	}
 	r = check_private(name, &st, error);
+	if (!r)
+		r = check_files(&directory, error);
 	if (r < 0)
 		return r;
 	directory.dev = st.st_dev;
@@ -138,19 +173,32 @@ bool directory_is_damaged(const struct directory *directory)
 	return !faccessat(directory->fd, "damaged", F_OK, 0);
 }
 
+int directory_be_alone(const struct directory *directory)
+{
+	if (flock(directory->format_fd, LOCK_EX | LOCK_NB) == 0)
+		return 0;
+	int r = errno == EWOULDBLOCK ? -EBUSY : -errno;
+	directory_share(directory);		/* the attempt has dropped the shared lock: flock(2), "not guaranteed to be atomic" */
+	return r;
+}
+
+void directory_share(const struct directory *directory)
+{
+	while (flock(directory->format_fd, LOCK_SH) < 0 && errno == EINTR)
+		;
+}
+
 /* The mark goes last: a crash in between leaves it, and the next one finishes the work. */
 int directory_start_anew(const struct directory *directory)
 {
 	static const char *const files[] = { "data.mdb", "lock.mdb", "damaged" };
-	int r = 0;
+	int r = directory_be_alone(directory);
 
-	if (flock(directory->format_fd, LOCK_EX | LOCK_NB) < 0)
-		r = errno == EWOULDBLOCK ? -EBUSY : -errno;
+	if (r < 0)
+		return r;
 	for (size_t i = 0; i < ARRAY_SIZE(files) && !r; i++)
 		if (unlinkat(directory->fd, files[i], 0) < 0 && errno != ENOENT)
 			r = -errno;
-	/* Converting a lock drops it first, even when that fails; the shared one has to be had again. */
-	while (flock(directory->format_fd, LOCK_SH) < 0 && errno == EINTR)
-		;
+	directory_share(directory);
 	return r;
 }

@@ -92,7 +92,7 @@ static int store_index(MDB_txn *txn, const struct store_tables *tables, const st
 int record_store(MDB_txn *txn, const struct store_tables *tables, const struct cachedb_key *key, const struct record *record,
 		 const uint8_t *data)
 {
-	uint64_t total, done = 0;
+	uint64_t done = 0;
 	int rc = store_index(txn, tables, key, record, MDB_NOOVERWRITE);
 
 	for (uint32_t i = 0; !rc && done < record->size; i++) {
@@ -102,9 +102,7 @@ int record_store(MDB_txn *txn, const struct store_tables *tables, const struct c
 		rc = mdb_put(txn, tables->values, &name, &value, 0);
 		done += value.mv_size;
 	}
-	if (!rc)
-		rc = record_total(txn, tables, &total);
-	return rc ? rc : record_set_total(txn, tables, total + record->size);
+	return rc ? rc : counter_add(txn, tables, COUNTER_BYTES, record->size);
 }
 
 int record_touch(MDB_txn *txn, const struct store_tables *tables, const struct cachedb_key *key, int64_t used_ns)
@@ -157,32 +155,64 @@ int record_delete(MDB_txn *txn, const struct store_tables *tables, const struct 
 	if (!rc && missing && !bytes)
 		return MDB_NOTFOUND;
 	if (!rc)
-		rc = record_total(txn, tables, &total);
-	return rc ? rc : record_set_total(txn, tables, total - MIN(total, bytes));
+		rc = counter_get(txn, tables, COUNTER_BYTES, &total);
+	return rc ? rc : counter_set(txn, tables, COUNTER_BYTES, total - MIN(total, bytes));
 }
 
-static MDB_val total_name(void)
+/* The first chunk of what has no bytes does not exist either. */
+int record_is_orphan(MDB_txn *txn, const struct store_tables *tables, const MDB_val *chunk_name, bool *ret_orphan)
 {
-	return (MDB_val){ strlen("bytes"), "bytes" };
+	struct chunk_key chunk;
+	struct record record;
+
+	*ret_orphan = chunk_name->mv_size != sizeof(chunk);
+	if (*ret_orphan)
+		return 0;
+	memcpy(&chunk, chunk_name->mv_data, sizeof(chunk));
+	int rc = record_load(txn, tables, &chunk.key, &record);
+	if (!rc)
+		*ret_orphan = (uint64_t)be32toh(chunk.number) * CHUNK_SIZE >= record.size;
+	else if (rc == MDB_NOTFOUND)
+		*ret_orphan = true;
+	return rc == MDB_NOTFOUND || rc == EBADMSG ? 0 : rc;	/* a broken entry takes its chunks along when it goes */
 }
 
-int record_total(MDB_txn *txn, const struct store_tables *tables, uint64_t *ret_bytes)
+/* ---- counters --------------------------------------------------------------------------------------------------------- */
+
+static MDB_val counter_name(enum counter counter)
 {
-	MDB_val name = total_name(), value;
+	static const char *const names[] = { "bytes", "hits", "misses", "evictions" };	/* in the order of enum counter */
+
+	return (MDB_val){ strlen(names[counter]), (void *)names[counter] };
+}
+
+int counter_get(MDB_txn *txn, const struct store_tables *tables, enum counter counter, uint64_t *ret_value)
+{
+	MDB_val name = counter_name(counter), value;
 	int rc = mdb_get(txn, tables->state, &name, &value);
 
 	if (rc && rc != MDB_NOTFOUND)
 		return rc;
-	uint64_t bytes = 0;
-	if (!rc && value.mv_size == sizeof(bytes))
-		memcpy(&bytes, value.mv_data, sizeof(bytes));
-	*ret_bytes = bytes;
+	uint64_t number = 0;
+	if (!rc && value.mv_size == sizeof(number))
+		memcpy(&number, value.mv_data, sizeof(number));
+	*ret_value = number;
 	return 0;
 }
 
-int record_set_total(MDB_txn *txn, const struct store_tables *tables, uint64_t bytes)
+int counter_set(MDB_txn *txn, const struct store_tables *tables, enum counter counter, uint64_t number)
 {
-	MDB_val name = total_name(), value = { sizeof(bytes), &bytes };
+	MDB_val name = counter_name(counter), value = { sizeof(number), &number };
 
 	return mdb_put(txn, tables->state, &name, &value, 0);
+}
+
+int counter_add(MDB_txn *txn, const struct store_tables *tables, enum counter counter, uint64_t more)
+{
+	uint64_t number;
+
+	if (!more)
+		return 0;
+	int rc = counter_get(txn, tables, counter, &number);
+	return rc ? rc : counter_set(txn, tables, counter, number + more);
 }

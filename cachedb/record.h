@@ -41,6 +41,16 @@ int record_touch(MDB_txn *txn, const struct store_tables *tables, const struct c
 /* Removes index entry and value, whatever state they are in; MDB_NOTFOUND when there is neither. */
 int record_delete(MDB_txn *txn, const struct store_tables *tables, const struct cachedb_key *key);
 
-/* The sum of the sizes of all values. */
-int record_total(MDB_txn *txn, const struct store_tables *tables, uint64_t *ret_bytes);
-int record_set_total(MDB_txn *txn, const struct store_tables *tables, uint64_t bytes);
+/* Whether this entry of the table of values belongs to no sound part of a record. */
+int record_is_orphan(MDB_txn *txn, const struct store_tables *tables, const MDB_val *chunk_name, bool *ret_orphan);
+
+/* Numbers that are kept in the database; 0 until they are set. */
+enum counter {
+	COUNTER_BYTES,			/* the sum of the sizes of all values */
+	COUNTER_HITS,			/* since the cache was begun, as are the next two */
+	COUNTER_MISSES,
+	COUNTER_EVICTIONS,
+};
+int counter_get(MDB_txn *txn, const struct store_tables *tables, enum counter counter, uint64_t *ret_value);
+int counter_set(MDB_txn *txn, const struct store_tables *tables, enum counter counter, uint64_t value);
+int counter_add(MDB_txn *txn, const struct store_tables *tables, enum counter counter, uint64_t more);

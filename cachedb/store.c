@@ -12,9 +12,7 @@
 
 #include <fcntl.h>
 #include <pthread.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 
 #define FIRST_MAP_SIZE ((size_t)16 << 20)
 #define LARGEST_GROWTH ((size_t)1 << 30)	/* the map doubles until here, then grows by this much */
@@ -51,6 +49,11 @@ bool store_is_ours(const struct store *store)
 struct touches *store_touches(struct store *store)
 {
 	return &store->touches;
+}
+
+int store_directory(const struct store *store)
+{
+	return store->directory.fd;
 }
 
 static int to_errno(int rc)
@@ -345,27 +348,73 @@ static size_t map_size(const struct store *store)
 	return store->env && !mdb_env_info(store->env, &info) ? info.me_mapsize : 0;
 }
 
+/* The end of the last page in use, and so the smallest map that there can be. */
+static size_t used_size(const struct store *store)
+{
+	MDB_envinfo info;
+	MDB_stat stat;
+
+	if (!store->env || mdb_env_info(store->env, &info) || mdb_env_stat(store->env, &stat))
+		return 0;
+	return (info.me_last_pgno + 1) * (size_t)stat.ms_psize;
+}
+
+/* Under the exclusive map_lock. LMDB unmaps first: without address space for the new map it is left with none, and has to begin again. */
+static int resize_map(struct store *store, size_t size)
+{
+	struct error ignored;
+	int rc = store->env ? mdb_env_set_mapsize(store->env, size) : EIO;
+
+	if (rc && store->env) {
+		store_stop(store);
+		store_start(store, &ignored);
+	}
+	return rc;
+}
+
+static size_t most_map(const struct store *store, uint64_t growth)
+{
+	size_t used = used_size(store);
+
+	return growth < SIZE_MAX - used ? used + growth : SIZE_MAX;
+}
+
 /* `seen` is the size that was too small. Another thread may have grown the map since, then there is nothing to do. */
-static int store_grow(struct store *store, size_t seen)
+static int store_grow(struct store *store, size_t seen, uint64_t growth)
 {
 	int rc = 0;
 
 	pthread_rwlock_wrlock(&store->map_lock);
-	size_t size = map_size(store);
+	size_t size = map_size(store), wanted = MIN(size + MIN(size, LARGEST_GROWTH), most_map(store, growth));
 	if (size && size <= seen) {
 		/* Pages that a killed reader holds are worth more than new ones. */
 		mdb_reader_check(store->env, NULL);
-		rc = mdb_env_set_mapsize(store->env, size + MIN(size, LARGEST_GROWTH));
+		rc = wanted > size ? resize_map(store, wanted) : MDB_MAP_FULL;
 	}
 	pthread_rwlock_unlock(&store->map_lock);
 	return rc;
+}
+
+/* Makes the map so small that the file cannot grow by more than `growth`: LMDB never writes behind its map. */
+static void limit_map(struct store *store, uint64_t growth)
+{
+	pthread_rwlock_rdlock(&store->map_lock);
+	bool fits = map_size(store) <= most_map(store, growth);
+	pthread_rwlock_unlock(&store->map_lock);
+	if (fits)
+		return;
+	pthread_rwlock_wrlock(&store->map_lock);
+	size_t most = most_map(store, growth);
+	if (map_size(store) > most)
+		resize_map(store, most);
+	pthread_rwlock_unlock(&store->map_lock);
 }
 
 /* Another process has grown the map. */
 static int store_adopt_size(struct store *store)
 {
 	pthread_rwlock_wrlock(&store->map_lock);
-	int rc = store->env ? mdb_env_set_mapsize(store->env, 0) : EIO;
+	int rc = resize_map(store, 0);
 	pthread_rwlock_unlock(&store->map_lock);
 	return rc;
 }
@@ -406,11 +455,11 @@ struct remedies {
 };
 
 /* 0 when the transaction should be tried again. */
-static int remedy(struct store *store, int rc, size_t seen_map_size, struct remedies *tried)
+static int remedy(struct store *store, int rc, size_t seen_map_size, uint64_t growth, struct remedies *tried)
 {
 	switch (rc) {
 	case MDB_MAP_FULL:
-		return store_grow(store, seen_map_size);
+		return store_grow(store, seen_map_size, growth);
 	case MDB_MAP_RESIZED:
 		return store_adopt_size(store);
 	case MDB_READERS_FULL:
@@ -433,7 +482,7 @@ static int remedy(struct store *store, int rc, size_t seen_map_size, struct reme
 	}
 }
 
-static int run(struct store *store, unsigned flags, store_body body, void *userdata)
+static int run(struct store *store, unsigned flags, store_body body, void *userdata, uint64_t growth)
 {
 	struct remedies tried = { 0 };
 	size_t seen_map_size;
@@ -442,40 +491,123 @@ static int run(struct store *store, unsigned flags, store_body body, void *userd
 	if (!store_is_ours(store))
 		return -ECHILD;
 	do {
+		if (growth != UINT64_MAX)
+			limit_map(store, growth);
 		rc = run_once(store, flags, body, userdata, &seen_map_size);
 		if (!rc)
 			return 0;
-		rc = remedy(store, rc, seen_map_size, &tried);
+		rc = remedy(store, rc, seen_map_size, growth, &tried);
 	} while (!rc);
 	return to_errno(rc);
 }
 
 int store_read(struct store *store, store_body body, void *userdata)
 {
-	return run(store, MDB_RDONLY, body, userdata);
+	return run(store, MDB_RDONLY, body, userdata, UINT64_MAX);
 }
 
 int store_write(struct store *store, store_body body, void *userdata)
 {
-	return run(store, 0, body, userdata);
+	return run(store, 0, body, userdata, UINT64_MAX);
 }
 
-uint64_t store_map_size(struct store *store)
+int store_write_within(struct store *store, store_body body, void *userdata, uint64_t growth)
 {
-	pthread_rwlock_rdlock(&store->map_lock);
-	size_t size = map_size(store);
-	pthread_rwlock_unlock(&store->map_lock);
-	return size;
+	return run(store, 0, body, userdata, growth);
 }
 
-bool store_lacks_space(const struct store *store, uint64_t bytes)
+/* ---- the file --------------------------------------------------------------------------------------------------------- */
+
+#define FREE_TABLE 0		/* LMDB's own: transaction -> number of the pages that it freed, and their list; see mdb_stat(1) -f */
+
+static int count_free_pages(MDB_txn *txn, const struct store_tables *tables, void *userdata)
 {
-	struct statvfs file_system;
-	struct rlimit limit;
+	uint64_t pages = 0, *ret_pages = userdata;
+	MDB_val name, value;
+	MDB_cursor *cursor;
+	size_t n;
+	int rc = mdb_cursor_open(txn, FREE_TABLE, &cursor);
+
+	if (rc)
+		return rc;
+	while (!(rc = mdb_cursor_get(cursor, &name, &value, MDB_NEXT))) {
+		memcpy(&n, value.mv_data, sizeof(n));
+		pages += n;
+	}
+	mdb_cursor_close(cursor);
+	*ret_pages = pages;
+	return rc == MDB_NOTFOUND ? 0 : rc;
+}
+
+int store_measure(struct store *store, struct store_size *ret_size)
+{
+	MDB_stat stat = { 0 };
 	struct stat file;
+	uint64_t pages;
+	int r = store_read(store, count_free_pages, &pages);
 
-	if (!fstatvfs(store->directory.fd, &file_system) && (uint64_t)file_system.f_bavail * file_system.f_frsize < bytes)
-		return true;
-	return !getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur != RLIM_INFINITY &&
-	       !fstatat(store->directory.fd, "data.mdb", &file, 0) && (uint64_t)file.st_size + bytes > limit.rlim_cur;
+	if (r < 0)
+		return r;
+	if (fstatat(store->directory.fd, "data.mdb", &file, 0) < 0)
+		return -errno;
+	pthread_rwlock_rdlock(&store->map_lock);
+	if (store->env)
+		mdb_env_stat(store->env, &stat);
+	*ret_size = (struct store_size){ map_size(store), (uint64_t)file.st_size, pages * stat.ms_psize };
+	pthread_rwlock_unlock(&store->map_lock);
+	return 0;
+}
+
+/* Writes the compact copy beside the database, and syncs it. */
+static int write_copy(struct store *store, const char *name)
+{
+	_cleanup_close_ int fd = openat(store->directory.fd, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	int rc;
+
+	if (fd < 0)
+		return errno;
+	rc = mdb_env_copyfd2(store->env, fd, MDB_CP_COMPACT);
+	return rc ? rc : fsync(fd) < 0 ? errno : 0;
+}
+
+/* While nobody else has the database open, which must be closed here too. A crash leaves the old file or the new one. */
+static int replace_by_copy(struct store *store)
+{
+	static const char copy[] = "compact.mdb";
+	int directory = store->directory.fd, rc = open_env(&store->directory, false, &store->env, &store->tables);
+
+	if (!rc)
+		rc = write_copy(store, copy);
+	store_stop(store);
+	if (!rc && renameat(directory, copy, directory, "data.mdb") < 0)
+		rc = errno;
+	if (!rc && fsync(directory) < 0)
+		rc = errno;
+	if (rc)
+		unlinkat(directory, copy, 0);
+	return rc;
+}
+
+int store_compact(struct store *store, uint64_t *ret_freed)
+{
+	struct stat before = { 0 }, after = { 0 };
+	struct error ignored;
+
+	if (!store_is_ours(store))
+		return -ECHILD;
+	pthread_rwlock_wrlock(&store->map_lock);
+	store_stop(store);
+	int r = directory_be_alone(&store->directory);
+	if (r == 0) {
+		fstatat(store->directory.fd, "data.mdb", &before, 0);
+		r = to_errno(replace_by_copy(store));
+		fstatat(store->directory.fd, "data.mdb", &after, 0);
+		directory_share(&store->directory);
+	}
+	int started = store_start(store, &ignored);
+	pthread_rwlock_unlock(&store->map_lock);
+	if (r < 0 || started < 0)
+		return r < 0 ? r : started;
+	*ret_freed = before.st_size > after.st_size ? (uint64_t)(before.st_size - after.st_size) : 0;
+	return 0;
 }

@@ -45,16 +45,26 @@ bool touches_add(struct touches *touches, const struct cachedb_key *key, int64_t
 	return full;
 }
 
+void touches_count(struct touches *touches, uint64_t hits, uint64_t misses)
+{
+	pthread_mutex_lock(&touches->lock);
+	touches->hits += hits;
+	touches->misses += misses;
+	pthread_mutex_unlock(&touches->lock);
+}
+
 struct touch_list touches_take(struct touches *touches)
 {
-	struct touch_list list = { 0 };
-
 	pthread_mutex_lock(&touches->lock);
-	if (touches->used) {
-		list = (struct touch_list){ touches->slots, N_SLOTS };
-		touches->slots = NULL;
-		touches->used = 0;
-	}
+	struct touch_list list = {
+		.slots = touches->slots,
+		.n_slots = touches->slots ? N_SLOTS : 0,
+		.hits = touches->hits,
+		.misses = touches->misses,
+	};
+	touches->slots = NULL;
+	touches->used = 0;
+	touches->hits = touches->misses = 0;
 	pthread_mutex_unlock(&touches->lock);
 	return list;
 }

@@ -35,18 +35,20 @@ int end_output(int status);
 enum {
 	OPTION_ARCH = 1 << 0,		/* --arch A */
 	OPTION_JOBS = 1 << 1,		/* -j N, --jobs N */
-	OPTION_CACHE = 1 << 2,		/* --cache DIR, --no-cache, --cache-size BYTES */
+	OPTION_CACHE = 1 << 2,		/* --cache DIR, --no-cache, --cache-size BYTES, --cache-min-free SIZE */
 	OPTION_OUTPUT = 1 << 3,		/* --bundle, --names, --keep-all, --library-format, --custom-kernels, --linker: what decides the bytes */
 	OPTION_METADATA = 1 << 4,	/* --metadata-only, --layout: of a build */
 	OPTION_JSON = 1 << 5,		/* --json */
 	OPTION_MOUNT = 1 << 6,		/* -f, -o */
 	OPTION_CUSTOM = 1 << 7,		/* --custom-kernels, which is also among OPTION_OUTPUT */
+	OPTION_CARE = 1 << 8,		/* --repair, --rebuild: of the cache */
 };
 
 struct options {
 	struct engine_options engine;
 	const char *arch;
-	bool no_cache, flat, json, foreground;
+	bool no_cache, flat, json, foreground, repair;
+	const char *rebuild;		/* logic to compare the cache with, or NULL */
 	struct buffer mount;		/* all -o, joined with commas and NUL-terminated; or empty */
 	char *default_cache;
 };
@@ -68,3 +70,7 @@ int options_set(struct options *options, const char *name, const char *value);
 /* An engine on the logic, with warnings and the faults of single files complained about. Returns how many faults in ret_faults. */
 int open_engine(const struct options *options, const char *logic, struct engine **ret_engine, size_t *ret_faults);
 DEFINE_CLEANUP(struct engine *, engine_unref)
+
+/* Calls back for every file, or those named `name` (NULL: all) of `arch` (NULL: all). Stops at the first failure. */
+int foreach_file(struct engine *engine, const char *arch, const char *name, int (*callback)(void *userdata, struct engine_file *file),
+		 void *userdata, size_t *ret_n);

@@ -1,81 +1,574 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Looking after the cache.
+ *
+ * Pins are labelled "<logic folder>: <arch>/<file>". A pin holds the bytes that a file has now: their hash. After an edit of the logic
+ * the file has other bytes, which are not pinned, and the old ones stay until they are unpinned, which goes by the label.
+ */
+#include "base/array.h"
+#include "build/engine/cpus.h"
 #include "tools/command.h"
 
-#define USAGE "cache stats|gc|check|clear [--cache DIR] [--cache-size BYTES]"
+#include <json-c/json.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <time.h>
 
-static int print_statistics(struct cachedb *db, const struct options *options)
+#define USAGE \
+	"cache stats|gc|check|clear|pin|unpin [LOGIC [NAME...]] [--cache DIR]\n\n" \
+	"stats [--json]                      what is in it, and which files are pinned\n" \
+	"gc [--cache-size N]                 remove what was used longest ago until N bytes stay, and give the space back to the\n" \
+	"                                    file system, unless another process has the cache open\n" \
+	"check [--repair] [--rebuild LOGIC]  read all of it, and compare with what the files of LOGIC are when they are made anew;\n" \
+	"                                    ends with 1 when something was wrong, repaired or not\n" \
+	"clear                               remove all but the pins\n" \
+	"pin LOGIC [NAME...]                 never remove these files (all of LOGIC) as they are now: not after an edit\n" \
+	"unpin LOGIC [NAME...]               remove the pins of these files, also of what they were before edits"
+
+typedef unsigned long long ull;		/* for printing */
+
+struct care {
+	struct cachedb *db;
+	const struct options *options;
+	const char *logic;		/* or NULL */
+	char **names;			/* NULL-terminated */
+	size_t findings;
+};
+
+/* ---- stats ------------------------------------------------------------------------------------------------------------ */
+
+struct ages {
+	int64_t oldest, newest;		/* seconds since 1970; 0: there is no record */
+};
+
+static int note_age(void *userdata, const struct cachedb_key *key, const struct cachedb_info *info)
 {
-	struct cachedb_statistics statistics;
+	struct ages *ages = userdata;
 
-	int r = cachedb_get_statistics(db, &statistics);
-	if (r < 0)
-		return r;
-	printf("directory  %s\n", options->engine.cache);
-	printf("entries    %llu\n", (unsigned long long)statistics.entries);
-	printf("bytes      %llu\n", (unsigned long long)statistics.bytes);
-	printf("map bytes  %llu\n", (unsigned long long)statistics.map_bytes);
+	ages->oldest = ages->oldest ? MIN(ages->oldest, info->last_used) : info->last_used;
+	ages->newest = MAX(ages->newest, info->last_used);
 	return 0;
 }
 
-static int collect(struct cachedb *db, const struct options *options)
+static void print_time(const char *title, int64_t seconds)
 {
-	uint64_t freed = 0;
+	char text[64];
+	time_t when = seconds;
+	struct tm tm;
 
-	int r = cachedb_gc(db, options->engine.cache_max_bytes, &freed);
-	if (r == 0)
-		printf("%llu bytes were removed\n", (unsigned long long)freed);
+	if (seconds && localtime_r(&when, &tm) && strftime(text, sizeof(text), "%F %T", &tm))
+		printf("%s%s\n", title, text);
+}
+
+static void print_limit(const struct cachedb_statistics *statistics, const struct options *options)
+{
+	if (options->engine.cache_max_bytes)
+		printf("limit         %llu\n", (ull)options->engine.cache_max_bytes);
+	printf("disk          %llu free, %llu of them are kept free\n", (ull)statistics->system_free, (ull)statistics->system_keep);
+}
+
+/* One line for all pins of an architecture of a folder. */
+struct pin_group {
+	char *label;			/* without the name */
+	uint64_t pins, missing, bytes;
+};
+
+struct pin_groups {
+	struct pin_group *list;
+	size_t n, allocated;
+};
+
+static struct pin_group *find_group(struct pin_groups *groups, const char *label, size_t length)
+{
+	for (size_t i = 0; i < groups->n; i++)
+		if (strlen(groups->list[i].label) == length && strncmp(groups->list[i].label, label, length) == 0)
+			return &groups->list[i];
+	if (ARRAY_GROW(groups->list, groups->allocated, groups->n) < 0)
+		return NULL;
+	groups->list[groups->n] = (struct pin_group){ .label = strndup(label, length) };
+	return groups->list[groups->n].label ? &groups->list[groups->n++] : NULL;
+}
+
+static int group_pin(void *userdata, const struct cachedb_pin *pin, const struct cachedb_info *info)
+{
+	const char *slash = strrchr(pin->label, '/');
+	struct pin_group *group = find_group(userdata, pin->label, slash ? (size_t)(slash - pin->label) : strlen(pin->label));
+
+	if (!group)
+		return -ENOMEM;
+	group->pins++;
+	group->missing += !info;
+	group->bytes += info ? info->size : 0;
+	return 0;
+}
+
+static int print_pins(struct cachedb *db)
+{
+	struct pin_groups groups = { 0 };
+
+	int r = cachedb_foreach_pin(db, group_pin, &groups);
+	for (size_t i = 0; i < groups.n; i++) {
+		const struct pin_group *group = &groups.list[i];
+		if (r == 0)
+			printf("pinned        %s: %llu files of %llu bytes, %llu of them are not in the cache\n", group->label, (ull)group->pins,
+			       (ull)group->bytes, (ull)group->missing);
+		free(group->label);
+	}
+	free(groups.list);
 	return r;
 }
 
-static int check(struct cachedb *db, struct error *error)
+static int print_text(struct care *care, const struct cachedb_statistics *statistics, const struct ages *ages)
 {
-	uint64_t checked = 0, bad = 0;
-
-	int r = cachedb_check(db, &checked, &bad, error);
-	if (r < 0)
-		return r;
-	printf("%llu entries were checked, %llu were damaged and removed\n", (unsigned long long)checked, (unsigned long long)bad);
-	return bad ? error_set(error, -EBADMSG, "the cache had %llu damaged entries", (unsigned long long)bad) : 0;
+	printf("directory     %s\n", care->options->engine.cache);
+	printf("entries       %llu\n", (ull)statistics->entries);
+	printf("bytes         %llu\n", (ull)statistics->bytes);
+	printf("file          %llu, %llu of them are free for new entries\n", (ull)statistics->file_bytes, (ull)statistics->free_bytes);
+	print_limit(statistics, care->options);
+	printf("lookups       %llu found, %llu not\n", (ull)statistics->all_hits, (ull)statistics->all_misses);
+	printf("evicted       %llu\n", (ull)statistics->all_evictions);
+	print_time("oldest use    ", ages->oldest);
+	print_time("latest use    ", ages->newest);
+	return print_pins(care->db);
 }
 
-static int act(struct cachedb *db, const char *action, const struct options *options, struct error *error)
+static void add(struct json_object *object, const char *key, uint64_t value)
 {
-	if (strcmp(action, "stats") == 0)
-		return print_statistics(db, options);
-	if (strcmp(action, "gc") == 0)
-		return collect(db, options);
-	if (strcmp(action, "check") == 0)
-		return check(db, error);
-	return cachedb_clear(db);
+	json_object_object_add(object, key, json_object_new_uint64(value));
+}
+
+static int add_pin(void *userdata, const struct cachedb_pin *pin, const struct cachedb_info *info)
+{
+	struct json_object *object = json_object_new_object();
+	char hash[2 * sizeof(pin->key.bytes) + 1];
+
+	for (size_t i = 0; i < sizeof(pin->key.bytes); i++)
+		sprintf(&hash[2 * i], "%02x", pin->key.bytes[i]);
+	json_object_object_add(object, "label", json_object_new_string(pin->label));
+	json_object_object_add(object, "hash", json_object_new_string(hash));
+	json_object_object_add(object, "bytes", info ? json_object_new_uint64(info->size) : NULL);
+	json_object_array_add(userdata, object);
+	return 0;
+}
+
+static int print_json(struct care *care, const struct cachedb_statistics *statistics, const struct ages *ages)
+{
+	struct json_object *object = json_object_new_object(), *pins = json_object_new_array();
+
+	json_object_object_add(object, "directory", json_object_new_string(care->options->engine.cache));
+	add(object, "entries", statistics->entries);
+	add(object, "bytes", statistics->bytes);
+	add(object, "file_bytes", statistics->file_bytes);
+	add(object, "free_bytes", statistics->free_bytes);
+	add(object, "map_bytes", statistics->map_bytes);
+	add(object, "limit_bytes", care->options->engine.cache_max_bytes);
+	add(object, "disk_free_bytes", statistics->system_free);
+	add(object, "disk_kept_free_bytes", statistics->system_keep);
+	add(object, "hits", statistics->all_hits);
+	add(object, "misses", statistics->all_misses);
+	add(object, "evictions", statistics->all_evictions);
+	add(object, "oldest_use", (uint64_t)ages->oldest);
+	add(object, "latest_use", (uint64_t)ages->newest);
+	add(object, "pinned_entries", statistics->pinned_entries);
+	add(object, "pinned_bytes", statistics->pinned_bytes);
+	int r = cachedb_foreach_pin(care->db, add_pin, pins);
+	json_object_object_add(object, "pins", pins);
+	if (r == 0)
+		printf("%s\n", json_object_to_json_string_ext(object, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE));
+	json_object_put(object);
+	return r;
+}
+
+static int print_statistics(struct care *care, struct error *error)
+{
+	struct cachedb_statistics statistics;
+	struct ages ages = { 0 };
+
+	int r = cachedb_get_statistics(care->db, &statistics);
+	if (r == 0)
+		r = cachedb_foreach(care->db, note_age, &ages);
+	if (r < 0)
+		return r;
+	return care->options->json ? print_json(care, &statistics, &ages) : print_text(care, &statistics, &ages);
+}
+
+/* ---- gc, clear -------------------------------------------------------------------------------------------------------- */
+
+static int collect(struct care *care, struct error *error)
+{
+	uint64_t removed = 0, freed = 0, limit = care->options->engine.cache_max_bytes;
+
+	int r = limit ? cachedb_gc(care->db, limit, &removed) : 0;
+	if (r < 0)
+		return r;
+	r = cachedb_compact(care->db, &freed, error);
+	if (r == -EBUSY || r == -ENOSPC)	/* there is room in the file all the same */
+		complain("%s", error_text(error, r));
+	else if (r < 0)
+		return r;
+	printf("%llu bytes were removed, the file became %llu bytes smaller\n", (ull)removed, (ull)freed);
+	return 0;
+}
+
+static int clear(struct care *care, struct error *error)
+{
+	return cachedb_clear(care->db);
+}
+
+/* ---- check ------------------------------------------------------------------------------------------------------------ */
+
+static void tell(void *userdata, const char *finding)
+{
+	complain("%s", finding);
+}
+
+struct comparison {
+	struct care *care;
+	struct engine *engine;
+
+	pthread_mutex_t lock;		/* protects all below */
+	pthread_cond_t done_one;
+	size_t running, made, absent, wrong;
+};
+
+struct compared {
+	struct comparison *comparison;
+	struct engine_file *file;
+};
+
+static size_t first_difference(const uint8_t *a, size_t a_size, const uint8_t *b, size_t b_size)
+{
+	size_t i = 0;
+
+	while (i < MIN(a_size, b_size) && a[i] == b[i])
+		i++;
+	return i;
+}
+
+static int replace(struct cachedb *db, struct engine_file *file, const struct artifact *made, const struct cachedb_info *info, struct error *error)
+{
+	int r = cachedb_delete(db, &made->hash);
+
+	return r < 0 && r != -ENOENT ? r : cachedb_put(db, &made->hash, made->data, made->size, info, error);
+}
+
+/* 1 when they differ. */
+static int compare_bytes(struct comparison *comparison, struct engine_file *file, const struct artifact *made, bool *ret_absent)
+{
+	struct care *care = comparison->care;
+	_cleanup_free_ uint8_t *kept = NULL;
+	struct cachedb_info info;
+	struct error error = { 0 };
+
+	int r = cachedb_get(care->db, &made->hash, &info, &kept);
+	*ret_absent = r == -ENOENT;
+	if (r == -ENOENT)
+		return 0;
+	if (r < 0 || (info.size == made->size && memcmp(kept, made->data, made->size) == 0))
+		return r;
+	complain("%s/%s: the cache has other bytes from byte %zu on (%llu in all, made anew %zu)", engine_file_arch(file), engine_file_name(file),
+		 first_difference(kept, (size_t)info.size, made->data, made->size), (ull)info.size, made->size);
+	r = care->options->repair ? replace(care->db, file, made, &info, &error) : 0;
+	if (r < 0)
+		complain("%s", error_text(&error, r));
+	return 1;
+}
+
+static void compare_file(void *userdata, bool cancelled)
+{
+	struct compared *job = userdata;
+	struct comparison *comparison = job->comparison;
+	_cleanup_(artifact_unref_p) struct artifact *made = NULL;
+	struct error error = { 0 };
+	bool memo_is_wrong = false, absent = false;
+
+	int r = cancelled ? -ECANCELED : engine_rebuild(comparison->engine, job->file, &made, &memo_is_wrong, &error);
+	if (r == 0)
+		r = compare_bytes(comparison, job->file, made, &absent);
+	if (r < 0)
+		complain("%s/%s: %s", engine_file_arch(job->file), engine_file_name(job->file), error_text(&error, r));
+	if (memo_is_wrong)
+		complain("%s/%s: the cache has noted another hash for this logic", engine_file_arch(job->file), engine_file_name(job->file));
+	pthread_mutex_lock(&comparison->lock);
+	comparison->running--;
+	comparison->made++;
+	comparison->absent += absent;
+	comparison->wrong += r != 0 || memo_is_wrong;
+	pthread_cond_signal(&comparison->done_one);
+	pthread_mutex_unlock(&comparison->lock);
+	free(job);
+}
+
+/* As many files on their way as there are threads: each has its logic and its kernels in memory. */
+static int start_comparison(void *userdata, struct engine_file *file)
+{
+	struct comparison *comparison = userdata;
+	struct compared *job = malloc(sizeof(*job));
+
+	if (!job)
+		return -ENOMEM;
+	*job = (struct compared){ comparison, file };
+	pthread_mutex_lock(&comparison->lock);
+	while (comparison->running >= comparison->care->options->engine.jobs)
+		pthread_cond_wait(&comparison->done_one, &comparison->lock);
+	comparison->running++;
+	pthread_mutex_unlock(&comparison->lock);
+	engine_call(comparison->engine, compare_file, job);
+	return 0;
+}
+
+static int rebuild(struct care *care)
+{
+	struct comparison comparison = { .care = care, .lock = PTHREAD_MUTEX_INITIALIZER, .done_one = PTHREAD_COND_INITIALIZER };
+	struct options options = *care->options;
+	size_t faults, n;
+
+	options.engine.cache_read_only = !options.repair;
+	int r = open_engine(&options, options.rebuild, &comparison.engine, &faults);
+	if (r < 0)
+		return -ECANCELED;		/* complained about */
+	r = foreach_file(comparison.engine, NULL, NULL, start_comparison, &comparison, &n);
+	pthread_mutex_lock(&comparison.lock);
+	while (comparison.running > 0)
+		pthread_cond_wait(&comparison.done_one, &comparison.lock);
+	pthread_mutex_unlock(&comparison.lock);
+	engine_unref(comparison.engine);
+	care->findings += comparison.wrong + faults;
+	printf("%zu files were made anew: %zu are wrong in the cache, %zu are not in it\n", comparison.made, comparison.wrong, comparison.absent);
+	return r;
+}
+
+static int check(struct care *care, struct error *error)
+{
+	struct cachedb_check found;
+
+	int r = cachedb_check(care->db, tell, NULL, &found, error);
+	if (r < 0)
+		return r;
+	printf("%llu entries of %llu bytes were checked, %llu are damaged\n", (ull)found.records, (ull)found.bytes, (ull)found.bad);
+	care->findings += found.bad + found.orphans + found.sum_is_wrong;
+	if (care->options->rebuild)
+		r = rebuild(care);
+	if (r == 0 && care->findings && care->options->repair)
+		printf("what was wrong has been repaired\n");
+	return r;
+}
+
+/* ---- pin, unpin ------------------------------------------------------------------------------------------------------- */
+
+struct pinning {
+	struct care *care;
+	struct engine *engine;		/* of pin */
+	char *folder;			/* LOGIC as an absolute path, if it is there */
+	struct cachedb_pin *pins;	/* with labels of their own */
+	size_t n, allocated;
+};
+
+static void pinning_release(struct pinning *pinning)
+{
+	for (size_t i = 0; i < pinning->n; i++)
+		free((char *)pinning->pins[i].label);
+	free(pinning->pins);
+	free(pinning->folder);
+	engine_unref(pinning->engine);
+}
+
+static int name_folder(struct pinning *pinning)
+{
+	pinning->folder = realpath(pinning->care->logic, NULL);
+	if (!pinning->folder)			/* deleted logic can have pins */
+		pinning->folder = strdup(pinning->care->logic);
+	return pinning->folder ? 0 : -ENOMEM;
+}
+
+/* Takes over the label. */
+static int list_pin(struct pinning *pinning, const struct cachedb_key *key, char *label)
+{
+	if (!label || ARRAY_GROW(pinning->pins, pinning->allocated, pinning->n) < 0) {
+		free(label);
+		return -ENOMEM;
+	}
+	pinning->pins[pinning->n++] = (struct cachedb_pin){ *key, label };
+	return 0;
+}
+
+static int pin_file(void *userdata, struct engine_file *file)
+{
+	struct pinning *pinning = userdata;
+	struct cachedb_key hash;
+	struct error error = { 0 };
+	char *label;
+
+	int r = engine_hash(pinning->engine, file, &hash, &error);
+	if (r < 0) {
+		complain("%s/%s: %s", engine_file_arch(file), engine_file_name(file), error_text(&error, r));
+		return -ECANCELED;
+	}
+	if (asprintf(&label, "%s: %s/%s", pinning->folder, engine_file_arch(file), engine_file_name(file)) < 0)
+		return -ENOMEM;
+	return list_pin(pinning, &hash, label);
+}
+
+static int pin(struct care *care, struct error *error)
+{
+	_cleanup_(pinning_release) struct pinning pinning = { .care = care };
+	struct cachedb_statistics statistics;
+	size_t n, faults;
+
+	int r = name_folder(&pinning);
+	if (r == 0)
+		r = open_engine(care->options, care->logic, &pinning.engine, &faults) < 0 ? -ECANCELED : 0;
+	if (r == 0 && !care->names[0])
+		r = foreach_file(pinning.engine, NULL, NULL, pin_file, &pinning, &n);
+	for (size_t i = 0; r == 0 && care->names[i]; i++) {
+		r = foreach_file(pinning.engine, NULL, care->names[i], pin_file, &pinning, &n);
+		if (r == 0 && n == 0)
+			return error_set(error, -ENOENT, "there is no file '%s'", care->names[i]);
+	}
+	if (r == 0)
+		r = cachedb_pin(care->db, pinning.pins, pinning.n, error);
+	if (r == 0)
+		r = cachedb_get_statistics(care->db, &statistics);
+	if (r == 0)
+		printf("%zu files are pinned; %llu bytes of the cache are now\n", pinning.n, (ull)statistics.pinned_bytes);
+	return r;
+}
+
+/* "<folder>: <arch>/<name>" */
+static bool is_chosen(const struct pinning *pinning, const char *label)
+{
+	const struct care *care = pinning->care;
+	const char *arch = care->options->arch;
+	size_t length = strlen(pinning->folder);
+
+	if (strncmp(label, pinning->folder, length) != 0 || strncmp(label + length, ": ", 2) != 0)
+		return false;
+	const char *file = label + length + 2, *slash = strchr(file, '/');
+	if (!slash || (arch && (strlen(arch) != (size_t)(slash - file) || strncmp(file, arch, strlen(arch)) != 0)))
+		return false;
+	for (size_t i = 0; care->names[i]; i++)
+		if (strcmp(slash + 1, care->names[i]) == 0)
+			return true;
+	return !care->names[0];
+}
+
+static int choose_pin(void *userdata, const struct cachedb_pin *pin, const struct cachedb_info *info)
+{
+	struct pinning *pinning = userdata;
+
+	return is_chosen(pinning, pin->label) ? list_pin(pinning, &pin->key, strdup(pin->label)) : 0;
+}
+
+static int unpin(struct care *care, struct error *error)
+{
+	_cleanup_(pinning_release) struct pinning pinning = { .care = care };
+
+	int r = name_folder(&pinning);
+	if (r == 0)
+		r = cachedb_foreach_pin(care->db, choose_pin, &pinning);
+	if (r == 0 && pinning.n == 0)
+		return error_set(error, -ENOENT, "nothing of '%s' is pinned under %s", care->logic, care->names[0] ? "such a name" : "it");
+	if (r == 0)
+		r = cachedb_unpin(care->db, pinning.pins, pinning.n, error);
+	if (r == 0)
+		printf("%zu pins were removed\n", pinning.n);
+	return r;
+}
+
+/* ---- the command ------------------------------------------------------------------------------------------------------ */
+
+enum { TAKES_LOGIC = 1, READS_ONLY = 2, GUARDED = 4 };
+
+static const struct action {
+	const char *name;
+	unsigned flags;
+	int (*run)(struct care *care, struct error *error);
+} actions[] = {
+	{ "stats", READS_ONLY, print_statistics },
+	{ "gc", 0, collect },
+	{ "check", READS_ONLY | GUARDED, check },
+	{ "clear", 0, clear },
+	{ "pin", TAKES_LOGIC, pin },
+	{ "unpin", TAKES_LOGIC, unpin },
+};
+
+static const struct action *find_action(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(actions); i++)
+		if (strcmp(name, actions[i].name) == 0)
+			return &actions[i];
+	return NULL;
+}
+
+static int act(const struct action *action, struct care *care)
+{
+	const struct engine_options *engine = &care->options->engine;
+	struct cachedb_options open = {
+		.directory = engine->cache,
+		.max_bytes = engine->cache_max_bytes,
+		.min_free = engine->cache_min_free,
+		.read_only = action->flags & READS_ONLY && !care->options->repair,
+	};
+	struct error error = { 0 };
+
+	int r = cachedb_open(&open, &care->db, &error);
+	if (r == 0)
+		r = action->run(care, &error);
+	cachedb_close(care->db);
+	if (r < 0 && r != -ECANCELED)
+		complain("%s", error_text(&error, r));
+	return r < 0 || care->findings ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+/*
+ * LMDB trusts its tree and may crash on a damaged one, so checking is the work of a child. After a crash nothing of the database can be
+ * trusted, and repairing it means to begin anew.
+ */
+static int act_guarded(const struct action *action, struct care *care)
+{
+	struct error error = { 0 };
+	int status;
+
+	fflush(stdout);
+	pid_t child = fork();
+	if (child == 0)
+		exit(end_output(act(action, care)));
+	if (child < 0 || waitpid(child, &status, 0) != child) {
+		complain("cannot run a process for the check: %s", strerror(errno));
+		return EXIT_FAILURE;
+	}
+	if (WIFEXITED(status))
+		return WEXITSTATUS(status);
+	complain("the database in '%s' is damaged: reading it ended with signal %d", care->options->engine.cache, WTERMSIG(status));
+	if (care->options->repair && (WTERMSIG(status) == SIGSEGV || WTERMSIG(status) == SIGBUS || WTERMSIG(status) == SIGABRT)) {
+		int r = cachedb_begin_anew(care->options->engine.cache, &error);
+		complain("%s", r < 0 ? error_text(&error, r) : "it has been begun anew, without what was in it");
+	}
+	return EXIT_FAILURE;
 }
 
 int command_cache(int argc, char **argv)
 {
-	static const char *const actions[] = { "stats", "gc", "check", "clear" };
 	_cleanup_options_ struct options options = { 0 };
-	struct cachedb *db = NULL;
-	struct error error = { 0 };
-	size_t i = 0;
+	struct care care = { .options = &options };
 
-	if (options_parse(argc, argv, OPTION_CACHE, 1, 1, USAGE, &options) < 0)
+	if (options_parse(argc, argv, OPTION_CACHE | OPTION_CARE | OPTION_JSON | OPTION_ARCH | OPTION_JOBS | OPTION_OUTPUT, 1, argc, USAGE,
+			  &options) < 0)
 		return EXIT_USAGE;
-	const char *action = argv[optind];
-	while (i < ARRAY_SIZE(actions) && strcmp(action, actions[i]) != 0)
-		i++;
-	if (i == ARRAY_SIZE(actions) || (strcmp(action, "gc") == 0 && options.engine.cache_max_bytes == 0)) {
-		complain(i == ARRAY_SIZE(actions) ? "usage: tensilefs " USAGE : "cache gc needs --cache-size: how much may stay");
+	const struct action *action = find_action(argv[optind]);
+	if (action && action->flags & TAKES_LOGIC)
+		care.logic = argv[optind + 1];
+	care.names = &argv[optind + 1 + (care.logic != NULL)];
+	if (!action || (action->flags & TAKES_LOGIC && !care.logic) || (!(action->flags & TAKES_LOGIC) && care.names[0])) {
+		complain("usage: tensilefs %.*s", (int)strcspn(USAGE, "\n"), USAGE);
 		return EXIT_USAGE;
 	}
 	if (!options.engine.cache) {
 		complain("there is no cache: neither --cache nor $HOME says where");
 		return EXIT_FAILURE;
 	}
-	struct cachedb_options open = { .directory = options.engine.cache, .read_only = strcmp(action, "stats") == 0 };
-	int r = cachedb_open(&open, &db, &error);
-	if (r == 0)
-		r = act(db, action, &options, &error);
-	cachedb_close(db);
-	if (r < 0)
-		complain("%s", error_text(&error, r));
-	return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+	if (options.engine.jobs == 0)
+		options.engine.jobs = cpus_available();
+	return action->flags & GUARDED ? act_guarded(action, &care) : act(action, &care);
 }

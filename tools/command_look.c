@@ -4,27 +4,6 @@
 
 #include <json-c/json.h>
 
-/* Calls back for every file, or those named `name` (NULL: all) of `arch` (NULL: all). Stops at the first failure. */
-static int foreach_file(struct engine *engine, const char *arch, const char *name, int (*callback)(void *userdata, struct engine_file *file),
-			void *userdata, size_t *ret_n)
-{
-	int r = 0;
-
-	*ret_n = 0;
-	for (size_t a = 0; r == 0 && a < engine_n_archs(engine); a++) {
-		if (arch && strcmp(engine_arch(engine, a), arch) != 0)
-			continue;
-		for (size_t i = 0; r == 0 && i < engine_n_files(engine, a); i++) {
-			struct engine_file *file = engine_file(engine, a, i);
-			if (name && strcmp(engine_file_name(file), name) != 0)
-				continue;
-			++*ret_n;
-			r = callback(userdata, file);
-		}
-	}
-	return r;
-}
-
 static int complain_error(int r, const struct error *error)
 {
 	complain("%s", error_text(error, r));

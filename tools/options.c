@@ -66,6 +66,24 @@ static int parse_choice(const char *name, const char *text, const char *const *c
 	return -EINVAL;
 }
 
+/* "10%" of the file system, or a number of bytes. */
+static int set_min_free(struct options *options, const char *name, const char *text)
+{
+	struct cachedb_min_free *min_free = &options->engine.cache_min_free;
+	_cleanup_free_ char *digits = strdup(text);
+	char *percent = digits ? strchr(digits, '%') : NULL;
+	uint64_t number;
+
+	if (!digits)
+		return -ENOMEM;
+	if (percent && !percent[1])
+		*percent = 0;
+	int r = parse_number(name, digits, percent ? 99 : INT64_MAX, &number);
+	if (r == 0)
+		*min_free = percent ? (struct cachedb_min_free){ (unsigned)number, UINT64_MAX } : (struct cachedb_min_free){ 100, number };
+	return r;
+}
+
 static int set_number(struct options *options, const char *name, const char *value)
 {
 	uint64_t number;
@@ -102,6 +120,8 @@ int options_set(struct options *options, const char *name, const char *value)
 		options->engine.linker = value;
 	} else if (strcmp(name, "jobs") == 0 || strcmp(name, "cache-size") == 0) {
 		r = set_number(options, name, value);
+	} else if (strcmp(name, "cache-min-free") == 0) {
+		r = set_min_free(options, name, value);
 	} else if (strcmp(name, "bundle") == 0) {
 		r = parse_choice(name, value, bundles, ARRAY_SIZE(bundles), &choice);
 		if (r == 0)
@@ -170,6 +190,8 @@ static const struct {
 	{ { "cache", required_argument, NULL, 's' }, OPTION_CACHE, "DIR", "where built files are kept ($XDG_CACHE_HOME/tensilefs)" },
 	{ { "no-cache", no_argument, NULL, 's' }, OPTION_CACHE, NULL, "keep nothing on disk" },
 	{ { "cache-size", required_argument, NULL, 's' }, OPTION_CACHE, "BYTES", "how much may be kept (suffixes K, M, G, T; no limit)" },
+	{ { "cache-min-free", required_argument, NULL, 's' }, OPTION_CACHE, "SIZE",
+	  "what the cache leaves free of its file system: N% or bytes (5%, but no more than 4G)" },
 	{ { "bundle", required_argument, NULL, 's' }, OPTION_OUTPUT, "KIND", "how code objects are wrapped: plain (the default), compressed, none" },
 	{ { "names", required_argument, NULL, 's' }, OPTION_OUTPUT, "KIND", "of kernels: stable (the default), or hipBLASLt's: tensile" },
 	{ { "keep-all", no_argument, NULL, 's' }, OPTION_OUTPUT, NULL, "leave solutions that are not generated in the .dat files" },
@@ -179,6 +201,8 @@ static const struct {
 	{ { "metadata-only", no_argument, NULL, 'm' }, OPTION_METADATA, NULL, "no kernels: only .dat files, with lists of the kernels" },
 	{ { "library-format", required_argument, NULL, 's' }, OPTION_OUTPUT, "KIND", "of metadata: msgpack (the default, .dat), yaml (.yaml)" },
 	{ { "layout", required_argument, NULL, 'l' }, OPTION_METADATA, "KIND", "arch: a folder for each architecture (the default); flat: one for all" },
+	{ { "repair", no_argument, NULL, 'r' }, OPTION_CARE, NULL, "check: remove what is damaged" },
+	{ { "rebuild", required_argument, NULL, 'R' }, OPTION_CARE, "LOGIC", "check: compare with the files of LOGIC, made anew" },
 	{ { "json", no_argument, NULL, 'J' }, OPTION_JSON, NULL, "for programs to read" },
 	{ { "foreground", no_argument, NULL, 'f' }, OPTION_MOUNT, NULL, "do not go into the background (-f)" },
 	{ { "options", required_argument, NULL, 'o' }, OPTION_MOUNT, "LIST",
@@ -252,6 +276,12 @@ static int take_option(struct options *options, int letter, const char *long_nam
 	case 'J':
 		options->json = true;
 		return 0;
+	case 'r':
+		options->repair = true;
+		return 0;
+	case 'R':
+		options->rebuild = optarg;
+		return 0;
 	case 'f':
 		options->foreground = true;
 		return 0;
@@ -265,7 +295,7 @@ static int take_option(struct options *options, int letter, const char *long_nam
 
 int options_parse(int argc, char **argv, unsigned accepted, int least, int most, const char *usage, struct options *ret_options)
 {
-	struct options options = { .engine.bundle = BUNDLE_PLAIN };
+	struct options options = { .engine = { .bundle = BUNDLE_PLAIN, .cache_min_free = CACHEDB_MIN_FREE } };
 	struct option long_options[ARRAY_SIZE(known_options) + 1] = { 0 };
 	char short_options[16] = ":h";
 	size_t n = 0;
@@ -328,4 +358,24 @@ int open_engine(const struct options *options, const char *logic, struct engine 
 	if (ret_faults)
 		*ret_faults = n;
 	return 0;
+}
+
+int foreach_file(struct engine *engine, const char *arch, const char *name, int (*callback)(void *userdata, struct engine_file *file),
+		 void *userdata, size_t *ret_n)
+{
+	int r = 0;
+
+	*ret_n = 0;
+	for (size_t a = 0; r == 0 && a < engine_n_archs(engine); a++) {
+		if (arch && strcmp(engine_arch(engine, a), arch) != 0)
+			continue;
+		for (size_t i = 0; r == 0 && i < engine_n_files(engine, a); i++) {
+			struct engine_file *file = engine_file(engine, a, i);
+			if (name && strcmp(engine_file_name(file), name) != 0)
+				continue;
+			++*ret_n;
+			r = callback(userdata, file);
+		}
+	}
+	return r;
 }

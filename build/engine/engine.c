@@ -36,14 +36,19 @@ void engine_cache_failed(struct engine *engine, const char *message)
 /* Without a cache on disk everything still works; a cache that cannot be written may still be read. */
 static void open_cache(struct engine *engine, const struct engine_options *options)
 {
-	struct cachedb_options cache = { .directory = options->cache, .max_bytes = options->cache_max_bytes };
+	struct cachedb_options cache = {
+		.directory = options->cache,
+		.max_bytes = options->cache_max_bytes,
+		.min_free = options->cache_min_free,
+		.read_only = options->cache_read_only,
+	};
 	struct error error = { 0 };
 	char message[sizeof(error.text) + 64];
 
 	if (!options->cache)
 		return;
 	int r = cachedb_open(&cache, &engine->cache, &error);
-	if (r == -EROFS || r == -EACCES) {
+	if ((r == -EROFS || r == -EACCES) && !cache.read_only) {
 		cache.read_only = true;
 		if (cachedb_open(&cache, &engine->cache, NULL) < 0)
 			engine->cache = NULL;
@@ -53,6 +58,30 @@ static void open_cache(struct engine *engine, const struct engine_options *optio
 			 engine->cache ? "it is only read" : "going on without a cache on disk");
 		engine_cache_failed(engine, message);
 	}
+	engine->cache_read_only = cache.read_only;
+}
+
+void engine_keep(struct engine *engine, const struct cachedb_key *key, const void *data, size_t size, const struct cachedb_info *info)
+{
+	struct error error = { 0 };
+
+	if (!engine->cache || engine->cache_read_only)
+		return;
+	int r = cachedb_put(engine->cache, key, data, size, info, &error);
+	if (r < 0)
+		engine_cache_failed(engine, error_text(&error, r));
+}
+
+int engine_fetch(struct engine *engine, const struct cachedb_key *key, struct cachedb_info *ret_info, uint8_t **ret_data)
+{
+	struct error error;
+
+	int r = engine->cache ? cachedb_get(engine->cache, key, ret_info, ret_data) : -ENOENT;
+	if (r == 0 || r == -ENOENT)
+		return r;
+	error_set(&error, r, "cannot read cache '%s': %s", engine->cache_path, strerror(-r));
+	engine_cache_failed(engine, error.text);
+	return -ENOENT;
 }
 
 static int copy_string(const char *string, char **ret_copy)

@@ -52,6 +52,8 @@ struct engine_options {
 	const char *arch;		/* only this architecture, of whose absence -ENOENT tells; NULL: all */
 	const char *cache;		/* folder of the LMDB; NULL: no cache on disk */
 	uint64_t cache_max_bytes;	/* 0: no limit */
+	struct cachedb_min_free cache_min_free;
+	bool cache_read_only;		/* look into the cache, but change nothing in it */
 	const char *linker;		/* NULL: $TENSILEFS_LINKER, else ld.lld-22 ... ld.lld-17, ld.lld on PATH */
 	unsigned linker_seconds;	/* how long one link may take; 0: five minutes */
 	enum bundle_kind bundle;
@@ -138,6 +140,13 @@ typedef void (*engine_callback)(void *userdata, int status, struct artifact *art
 void engine_request(struct engine *engine, struct engine_file *file, enum engine_priority priority,
 		    engine_callback callback, void *userdata);
 int engine_get(struct engine *engine, struct engine_file *file, struct artifact **ret_artifact, struct error *error);
+
+/*
+ * Makes the file anew from its logic, whatever memory and cache have of it, and keeps nothing. `ret_memo_is_wrong`: the hash that the cache's memo
+ * leads to is another one, so that a mount would serve other bytes. Blocks on parsing and building, on the caller's thread.
+ */
+int engine_rebuild(struct engine *engine, struct engine_file *file, struct artifact **ret_artifact, bool *ret_memo_is_wrong,
+		   struct error *error);
 
 enum engine_state { ENGINE_UNBUILT, ENGINE_BUILDING, ENGINE_BUILT, ENGINE_FAILED };
 

@@ -10,6 +10,7 @@
  *     known.c     what is known of a file without building it
  *     raw.c       the bare object inside a bundle
  *     produce.c   plan -> bytes
+ *     rebuild.c   the same past the cache, to compare with it
  *     memory.c    artifacts, and the recent ones that are kept in memory
  *     explain.c, lists.c, coverage.c, status.c
  *
@@ -83,6 +84,7 @@ struct engine {
 	void *warn_userdata;
 
 	struct cachedb *cache;		/* or NULL */
+	bool cache_read_only;
 	struct pool *pool;
 	struct linker *linker;
 	const struct generator *generator;
@@ -118,6 +120,10 @@ int engine_file_identity(struct engine_file *file, const struct edition *edition
 
 /* Tells the program once that the cache has failed. */
 void engine_cache_failed(struct engine *engine, const char *message);
+
+/* Into the cache on disk and out of it. There may be none, and it may fail: then nothing is kept, or nothing is there (-ENOENT). */
+void engine_keep(struct engine *engine, const struct cachedb_key *key, const void *data, size_t size, const struct cachedb_info *info);
+int engine_fetch(struct engine *engine, const struct cachedb_key *key, struct cachedb_info *ret_info, uint8_t **ret_data);
 
 /* ---- produce.c ---- */
 
@@ -163,6 +169,9 @@ int standpoint_now(struct engine_file *file, const struct edition *edition, stru
 
 /* The hash, from this process or the cache's memo. -ENOENT: it takes a plan to know it. */
 int known_hash(struct engine_file *file, const struct standpoint *standpoint, struct cachedb_key *ret_hash);
+
+/* What the cache's memo alone says: the hash, and the number of mistakes. -ENOENT. */
+int known_read_memo(struct engine_file *file, const struct standpoint *standpoint, struct cachedb_key *ret_hash, uint32_t *ret_mistakes);
 
 /* Notes the hash of a plan that was made from logic; writes the memo too. */
 void known_set_hash(struct engine_file *file, const struct edition *edition, const struct standpoint *standpoint,

@@ -25,18 +25,15 @@ static int memo_key(struct engine_file *file, const struct standpoint *standpoin
 	return plan_memo(&options, file->kind, file->name, &standpoint->identity, ret_key);
 }
 
-/* The memo of a plan: the hash, and as info.items the mistakes. */
-static int read_memo(struct engine_file *file, const struct standpoint *standpoint, struct cachedb_key *ret_hash, uint32_t *ret_mistakes)
+int known_read_memo(struct engine_file *file, const struct standpoint *standpoint, struct cachedb_key *ret_hash, uint32_t *ret_mistakes)
 {
 	_cleanup_free_ uint8_t *bytes = NULL;
 	struct cachedb_info info;
 	struct cachedb_key key;
 
-	if (!file->engine->cache)
-		return -ENOENT;
 	int r = memo_key(file, standpoint, &key);
 	if (r == 0)
-		r = cachedb_get(file->engine->cache, &key, &info, &bytes);
+		r = engine_fetch(file->engine, &key, &info, &bytes);
 	if (r < 0)
 		return r;
 	if (info.tag != TAG_MEMO || info.size != sizeof(ret_hash->bytes))
@@ -72,7 +69,7 @@ int known_hash(struct engine_file *file, const struct standpoint *standpoint, st
 	pthread_mutex_unlock(&file->engine->lock);
 	if (known)
 		return 0;
-	int r = read_memo(file, standpoint, ret_hash, &mistakes);
+	int r = known_read_memo(file, standpoint, ret_hash, &mistakes);
 	if (r < 0)
 		return -ENOENT;
 	note_hash(file, standpoint, ret_hash, mistakes);
@@ -82,21 +79,16 @@ int known_hash(struct engine_file *file, const struct standpoint *standpoint, st
 void known_set_hash(struct engine_file *file, const struct edition *edition, const struct standpoint *standpoint,
 		    const struct cachedb_key *hash, uint32_t mistakes)
 {
-	struct engine *engine = file->engine;
 	struct cachedb_info info = { .tag = TAG_MEMO, .items = mistakes };
 	struct cachedb_key identity, key;
-	struct error error = { 0 };
 	bool settled;
 
 	/* Logic that changed while it was being read belongs to neither moment. */
 	if (engine_file_identity(file, edition, &identity, &settled) < 0 || !key_equal(&identity, &standpoint->identity))
 		return;
 	note_hash(file, standpoint, hash, mistakes);
-	if (!engine->cache || !standpoint->settled || memo_key(file, standpoint, &key) < 0)
-		return;
-	int r = cachedb_put(engine->cache, &key, hash->bytes, sizeof(hash->bytes), &info, &error);
-	if (r < 0)
-		engine_cache_failed(engine, error_text(&error, r));
+	if (standpoint->settled && memo_key(file, standpoint, &key) == 0)
+		engine_keep(file->engine, &key, hash->bytes, sizeof(hash->bytes), &info);
 }
 
 int known_keep_hash(struct engine_file *file, const struct standpoint *standpoint, const char *reason, struct cachedb_key *ret_hash)

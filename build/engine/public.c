@@ -40,6 +40,7 @@ PUBLIC int tensilefs_open(const struct tensilefs_options *options, struct tensil
 		.logic = options->logic,
 		.cache = options->cache,
 		.cache_max_bytes = options->cache_max_bytes,
+		.cache_min_free = CACHEDB_MIN_FREE,
 		.linker = options->linker,
 		.bundle = bundle_of(options->bundle),
 		.names_tensile = options->names_tensile,

@@ -139,7 +139,7 @@ static struct artifact *load_from_cache(struct flight *flight)
 	struct artifact *artifact;
 	uint8_t *bytes;
 
-	if (!engine->cache || cachedb_get(engine->cache, &flight->hash, &info, &bytes) < 0)
+	if (engine_fetch(engine, &flight->hash, &info, &bytes) < 0)
 		return NULL;
 	if (artifact_new(bytes, (size_t)info.size, &flight->hash, &artifact) < 0)
 		return NULL;
@@ -258,13 +258,8 @@ static int fly(struct flight *flight, struct artifact **ret_artifact, bool *ret_
 static void store(struct engine_file *file, const struct artifact *artifact)
 {
 	struct cachedb_info info = { .cost_us = artifact->cost_us, .tag = file->kind, .items = artifact->items };
-	struct error error = { 0 };
 
-	if (!file->engine->cache)
-		return;
-	int r = cachedb_put(file->engine->cache, &artifact->hash, artifact->data, artifact->size, &info, &error);
-	if (r < 0)
-		engine_cache_failed(file->engine, error_text(&error, r));
+	engine_keep(file->engine, &artifact->hash, artifact->data, artifact->size, &info);
 }
 
 static void run_flight(struct pool_task *task, bool cancelled)
@@ -296,6 +291,8 @@ static struct artifact *find_in_memory(struct engine_file *file, const struct st
 	if (artifact)
 		engine->statistics.memory_hits++;
 	pthread_mutex_unlock(&engine->lock);
+	if (artifact && engine->cache)		/* else what is used most would be the oldest on disk */
+		cachedb_touch(engine->cache, &artifact->hash);
 	return artifact;
 }
 

@@ -55,6 +55,9 @@ static struct json_object *describe_cache(struct engine *engine, const struct en
 		json_object_object_add(object, "directory", json_object_new_string(engine->cache_path));
 		add(object, "disk_entries", cache.entries);
 		add(object, "disk_bytes", cache.bytes);
+		add(object, "disk_pinned_bytes", cache.pinned_bytes);
+		add(object, "disk_file_bytes", cache.file_bytes);
+		add(object, "disk_free_bytes", cache.free_bytes);
 		add(object, "disk_puts", cache.puts);
 		add(object, "disk_evictions", cache.evictions);
 		add(object, "disk_corrupt", cache.corrupt);

@@ -41,7 +41,7 @@ enum tensilefs_bundle {
 struct tensilefs_options {		/* zero is the default of everything but `logic` */
 	const char *logic;		/* a folder of logic files, or one file */
 	const char *cache;		/* a folder for built files; NULL: they are kept in memory only */
-	uint64_t cache_max_bytes;	/* 0: no limit */
+	uint64_t cache_max_bytes;	/* 0: no limit but that 5 % of the file system, or 4 GiB when that is less, stay free */
 	const char *linker;		/* an ld.lld of version 17 or newer; NULL: $TENSILEFS_LINKER, or found on PATH */
 	enum tensilefs_bundle bundle;
 	int names_tensile;		/* kernel names as hipBLASLt's own build would give them */

@@ -89,6 +89,20 @@ void must_lack(struct cachedb *db, unsigned n)
 	assert_int_equal(cachedb_get(db, &key, &info, &data), -ENOENT);
 }
 
+static void tell_nobody(void *userdata, const char *finding)
+{
+}
+
+struct cachedb_check check_of(struct cachedb *db)
+{
+	struct cachedb_check found;
+	struct error error = { 0 };
+
+	if (cachedb_check(db, tell_nobody, NULL, &found, &error) < 0)
+		fail_msg("cachedb_check: %s", error.text);
+	return found;
+}
+
 /* Sizes of all chunks of one key; the index is right when the first 8 bytes of its record say the same. */
 static uint64_t sum_chunks(MDB_txn *txn, MDB_dbi values, const MDB_val *key)
 {

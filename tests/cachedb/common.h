@@ -30,6 +30,9 @@ bool has_value(struct cachedb *db, unsigned n, size_t size);
 void must_have(struct cachedb *db, unsigned n, size_t size);
 void must_lack(struct cachedb *db, unsigned n);
 
+/* What cachedb_check() finds; its findings go nowhere. */
+struct cachedb_check check_of(struct cachedb *db);
+
 /* Opens the database with plain LMDB and checks that index, chunks and the stored sum agree. The cache must be closed. */
 void must_be_consistent(const char *path);
 

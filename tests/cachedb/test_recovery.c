@@ -80,7 +80,6 @@ static void kill_one(const struct victim *victim, unsigned after_us)
 static void check_fates(const struct victim *victim)
 {
 	struct cachedb *db = open_cache(victim->path, 0);
-	uint64_t checked, bad;
 
 	for (unsigned n = 0; n < N_KEYS; n++) {
 		bool there = has_value(db, n, size_of(n));
@@ -90,8 +89,8 @@ static void check_fates(const struct victim *victim)
 			fail_msg("value %u was deleted and is back", n);
 		victim->fates[n] = there ? PRESENT : ABSENT;
 	}
-	assert_int_equal(cachedb_check(db, &checked, &bad, NULL), 0);
-	assert_int_equal(bad, 0);
+	struct cachedb_check found = check_of(db);
+	assert_true(!found.bad && !found.orphans && !found.sum_is_wrong);
 	cachedb_close(db);
 	must_be_consistent(victim->path);
 }
@@ -203,7 +202,7 @@ static void test_check_finds_and_removes_every_bad_record(void **state)
 {
 	struct cachedb *db = open_cache(*state, 0);
 	struct cachedb_options options = { .directory = *state, .read_only = true };
-	uint64_t checked, bad;
+	struct cachedb_check found;
 
 	for (unsigned n = 0; n < 100; n++)
 		put_value(db, n, 5000 + n);
@@ -214,18 +213,18 @@ static void test_check_finds_and_removes_every_bad_record(void **state)
 	}
 	assert_int_equal(cachedb_open(&options, &db, NULL), 0);
 	for (unsigned round = 0; round < 2; round++) {		/* a reader counts and leaves all as it is */
-		assert_int_equal(cachedb_check(db, &checked, &bad, NULL), 0);
-		assert_int_equal(checked, 100);
-		assert_int_equal(bad, 10);
+		found = check_of(db);
+		assert_int_equal(found.records, 100);
+		assert_int_equal(found.bad, 10);
 	}
 	cachedb_close(db);
 	db = open_cache(*state, 0);
-	assert_int_equal(cachedb_check(db, &checked, &bad, NULL), 0);
-	assert_int_equal(checked, 100);
-	assert_int_equal(bad, 10);
-	assert_int_equal(cachedb_check(db, &checked, &bad, NULL), 0);
-	assert_int_equal(checked, 90);
-	assert_int_equal(bad, 0);
+	found = check_of(db);
+	assert_int_equal(found.records, 100);
+	assert_int_equal(found.bad, 10);
+	found = check_of(db);
+	assert_int_equal(found.records, 90);
+	assert_int_equal(found.bad, 0);
 	for (unsigned n = 0; n < 100; n++)
 		assert_int_equal(has_value(db, n, 5000 + n), n % 10 != 3);
 	cachedb_close(db);

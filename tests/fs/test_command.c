@@ -379,14 +379,14 @@ static void test_the_cache_can_be_looked_after(void **state)
 
 	assert_int_equal(run(state, "build --cache '%s' --linker '%s' '%s' '%s'", cache, real_linker(), logic, in_scratch(state, "built")), 0);
 	assert_int_equal(run(state, "cache stats --cache '%s'", cache), 0);
-	must_say(state, "out", "entries    ");
+	must_say(state, "out", "entries       ");
 	assert_int_equal(run(state, "cache check --cache '%s'", cache), 0);
-	must_say(state, "out", " 0 were damaged");
-	assert_int_equal(run(state, "cache gc --cache '%s'", cache), 2);
+	must_say(state, "out", " 0 are damaged");
+	assert_int_equal(run(state, "cache gc --cache '%s'", cache), 0);
 	assert_int_equal(run(state, "cache gc --cache '%s' --cache-size 1K", cache), 0);
 	assert_int_equal(run(state, "cache clear --cache '%s'", cache), 0);
 	assert_int_equal(run(state, "cache stats --cache '%s'", cache), 0);
-	must_say(state, "out", "entries    0\n");
+	must_say(state, "out", "entries       0\n");
 	assert_int_equal(run(state, "cache polish"), 2);
 }
 

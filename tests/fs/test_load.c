@@ -140,7 +140,7 @@ static void test_mounts_and_builds_share_a_cache(void **state)
 	assert_int_equal(shell("cd '%s' && diff -r a c/gfx942 && diff -r b c/gfx942 && fusermount3 -u mnt2", (char *)*state), 0);
 	assert_true(mount_number(&mount, "builds") <= 26);
 	assert_int_equal(mount_end(&mount), 0);
-	assert_int_equal(shell("'%s' cache check --cache '%s' | grep -q ' 0 were damaged'", tensilefs(), in_scratch(state, "cache")), 0);
+	assert_int_equal(shell("'%s' cache check --cache '%s' | grep -q ' 0 are damaged'", tensilefs(), in_scratch(state, "cache")), 0);
 }
 
 /* ---- the end under load ----------------------------------------------------------------------------------------------- */
