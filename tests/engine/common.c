@@ -2,53 +2,6 @@
 #include "tests/engine/common.h"
 
 #include <json-c/json.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-
-int scratch_make(void **state)
-{
-	char *name = strdup("/tmp/tensilefs-test-XXXXXX");
-
-	if (!name || !mkdtemp(name))
-		return -1;
-	*state = name;
-	return 0;
-}
-
-int scratch_remove(void **state)
-{
-	int status = shell("rm -rf '%s'", (char *)*state);
-
-	free(*state);
-	return status;
-}
-
-const char *in_scratch(void **state, const char *format, ...)
-{
-	static char names[64][512];
-	static unsigned next;
-	char *name = names[next++ % ARRAY_SIZE(names)];
-	va_list ap;
-
-	int length = snprintf(name, sizeof(names[0]), "%s/", (char *)*state);
-	va_start(ap, format);
-	vsnprintf(name + length, sizeof(names[0]) - (size_t)length, format, ap);
-	va_end(ap);
-	return name;
-}
-
-int shell(const char *format, ...)
-{
-	char command[4096];
-	va_list ap;
-
-	va_start(ap, format);
-	int length = vsnprintf(command, sizeof(command), format, ap);
-	va_end(ap);
-	assert_true(length > 0 && (size_t)length < sizeof(command));
-	int status = system(command);
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
 
 const char *sample_logic(void)
 {
@@ -62,34 +15,6 @@ const char *copy_logic(void **state, const char *name, size_t n)
 	assert_int_equal(shell("mkdir -p '%s' && cd '%s' && find . -name '*.yaml' | LC_ALL=C sort | head -n %zu | xargs -I{} cp --parents {} '%s'",
 			       folder, sample_logic(), n ? n : 1000000, folder), 0);
 	return folder;
-}
-
-void write_text(const char *path, const char *text)
-{
-	FILE *stream = fopen(path, "we");
-
-	assert_non_null(stream);
-	assert_int_equal(fwrite(text, 1, strlen(text), stream), strlen(text));
-	assert_int_equal(fclose(stream), 0);
-}
-
-char *read_text(const char *path, size_t *ret_size)
-{
-	struct buffer buffer = { 0 };
-	FILE *stream = fopen(path, "re");
-	char bytes[65536];
-	size_t n;
-
-	if (!stream)
-		fail_msg("cannot open '%s': %s", path, strerror(errno));
-	while ((n = fread(bytes, 1, sizeof(bytes), stream)))
-		buffer_append(&buffer, bytes, n);
-	assert_false(ferror(stream));
-	fclose(stream);
-	buffer_append(&buffer, "", 1);
-	if (ret_size)
-		*ret_size = buffer.size - 1;
-	return (char *)buffer.data;
 }
 
 void replace_text(const char *path, const char *old, const char *new)
@@ -127,14 +52,11 @@ const char *real_linker(void)
 
 const char *make_linker(void **state, const char *name, const char *body)
 {
-	const char *path = in_scratch(state, "%s", name);
 	_cleanup_buffer_ struct buffer script = { 0 };
 
-	buffer_printf(&script, "#!/bin/sh\nif [ \"$1\" = --version ]; then echo 'LLD 22.0.1 (made up)'; exit 0; fi\n%s\n", body);
+	buffer_printf(&script, "if [ \"$1\" = --version ]; then echo 'LLD 22.0.1 (made up)'; exit 0; fi\n%s", body);
 	buffer_append(&script, "", 1);
-	write_text(path, (char *)script.data);
-	assert_int_equal(chmod(path, 0755), 0);
-	return path;
+	return make_script(state, name, (char *)script.data);
 }
 
 struct engine *open_engine(const struct engine_options *options)

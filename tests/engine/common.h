@@ -5,21 +5,9 @@
 #pragma once
 
 #include "build/engine/engine.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
+#include "tests/common/files.h"
 
 #define SCRATCH_SIZE 128		/* bytes that the name of a scratch folder fits in */
-
-/* A test with a new folder of its own, whose name is *state. */
-#define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_make, scratch_remove)
-int scratch_make(void **state);
-int scratch_remove(void **state);
-
-/* "scratch/name", formatted; static memory, the last 64 stay valid. */
-PRINTF_LIKE(2, 3) const char *in_scratch(void **state, const char *format, ...);
 
 /* The sample logic of the source tree. */
 const char *sample_logic(void);
@@ -27,12 +15,7 @@ const char *sample_logic(void);
 /* A copy of `n` files of it (0: all) to change; returns the folder. */
 const char *copy_logic(void **state, const char *name, size_t n);
 
-void write_text(const char *path, const char *text);
 void replace_text(const char *path, const char *old, const char *new);	/* every occurrence; there must be one */
-char *read_text(const char *path, size_t *ret_size);			/* malloc memory, NUL-terminated */
-
-/* Runs a shell command; its exit status. */
-PRINTF_LIKE(1, 2) int shell(const char *format, ...);
 
 /* A script that says it is lld 22 and runs `body` for everything but --version; "$@" are lld's arguments. */
 const char *make_linker(void **state, const char *name, const char *body);
