@@ -56,8 +56,8 @@ static int check_files(const struct directory *directory, struct error *error)
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
 		if (fstatat(directory->fd, files[i], &st, AT_SYMLINK_NOFOLLOW) < 0)
 			continue;	/* to be made, or its opening says why not */
-		if (!S_ISREG(st.st_mode) || st.st_nlink > 1)
-			return error_set(error, -EPERM, "'%s' in cache directory '%s' is a link or no file at all", files[i],
+		if (!S_ISREG(st.st_mode))
+			return error_set(error, -EPERM, "'%s' in cache directory '%s' is a link or something else that is no file", files[i],
 					 directory->name);
 		if (st.st_uid != geteuid() || st.st_mode & 022)
 			return error_set(error, -EPERM, "'%s' in cache directory '%s' can be written by others (user %u, mode %04o)",
@@ -77,6 +77,9 @@ int directory_open(const char *name, bool read_only, struct directory *ret_direc
 	directory.name = strdup(name);
 	if (!directory.name)
 		return -ENOMEM;
+	for (size_t i = strlen(name); i > 1 && name[i - 1] == '/'; i--)
+		directory.name[i - 1] = 0;	/* a link with a slash behind it looks like a directory */
+	name = directory.name;
 	r = check_link(name, error);
 	if (r < 0)
 		return r;

@@ -11,7 +11,7 @@ struct space space_of(int directory_fd, const struct cachedb_min_free *min_free)
 
 	if (fstatvfs(directory_fd, &system) < 0)
 		return (struct space){ 0 };
-	uint64_t part = (uint64_t)system.f_blocks / 100 * min_free->percent * system.f_frsize;
+	uint64_t part = (uint64_t)system.f_blocks * min_free->percent / 100 * system.f_frsize;
 	return (struct space){ .free = (uint64_t)system.f_bavail * system.f_frsize, .keep = MIN(part, min_free->bytes) };
 }
 

@@ -380,6 +380,100 @@ static void write_file(const char *directory, const char *name, const char *text
 	assert_int_equal(fclose(file), 0);
 }
 
+static const char *const files[] = { "format", "data.mdb", "lock.mdb" };
+
+static const char *path_in(const char *directory, const char *name)
+{
+	static char path[SCRATCH_SIZE + 16];
+
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	return path;
+}
+
+static void test_files_are_private_whatever_the_umask(void **state)
+{
+	struct error error;
+	struct stat st;
+	mode_t mask = umask(0);
+
+	int r = open_result(*state, false, &error);
+	umask(mask);
+	assert_int_equal(r, 0);
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		assert_int_equal(stat(path_in(*state, files[i]), &st), 0);
+		assert_int_equal(st.st_mode & 07777, 0600);
+	}
+}
+
+static void test_files_that_others_can_write_are_refused(void **state)
+{
+	struct error error;
+
+	assert_int_equal(open_result(*state, false, &error), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		assert_int_equal(chmod(path_in(*state, files[i]), 0602), 0);
+		assert_int_equal(open_result(*state, false, &error), -EPERM);
+		assert_non_null(strstr(error.text, files[i]));
+		assert_non_null(strstr(error.text, "mode 0602"));
+		assert_int_equal(chmod(path_in(*state, files[i]), 0600), 0);
+		if (geteuid() == 0) {
+			assert_int_equal(chown(path_in(*state, files[i]), 12345, 0), 0);
+			assert_int_equal(open_result(*state, false, &error), -EPERM);
+			assert_non_null(strstr(error.text, "user 12345"));
+			assert_int_equal(chown(path_in(*state, files[i]), 0, 0), 0);
+		}
+	}
+	assert_int_equal(open_result(*state, false, &error), 0);
+}
+
+static void test_links_in_the_directory_are_not_followed(void **state)
+{
+	static const char *const names[] = { "format", "data.mdb", "lock.mdb", "compact.mdb" };
+	char target[SCRATCH_SIZE + 16];
+	struct error error;
+	struct stat st;
+	uint64_t freed;
+
+	snprintf(target, sizeof(target), "%s", path_in(*state, "target"));
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		write_file(*state, "target", "");
+		assert_int_equal(open_result(*state, false, &error), 0);
+		assert_true(unlink(path_in(*state, names[i])) == 0 || i == 3);
+		assert_int_equal(symlink(target, path_in(*state, names[i])), 0);
+		if (i < 3) {
+			assert_int_equal(open_result(*state, false, &error), -EPERM);
+			assert_non_null(strstr(error.text, "is a link"));
+		} else {
+			struct cachedb *db = open_cache(*state, 0);
+			assert_int_equal(cachedb_compact(db, &freed, &error), -ELOOP);
+			cachedb_close(db);
+		}
+		assert_int_equal(stat(target, &st), 0);
+		assert_int_equal(st.st_size, 0);
+		for (size_t k = 0; k < ARRAY_SIZE(names); k++)
+			unlink(path_in(*state, names[k]));
+	}
+}
+
+static void test_a_link_of_somebody_else_to_the_directory_is_refused(void **state)
+{
+	char real[SCRATCH_SIZE + 16], link[SCRATCH_SIZE + 16];
+	struct error error;
+
+	snprintf(real, sizeof(real), "%s", path_in(*state, "real"));
+	snprintf(link, sizeof(link), "%s", path_in(*state, "link"));
+	assert_int_equal(mkdir(real, 0755), 0);
+	assert_int_equal(symlink(real, link), 0);
+	assert_int_equal(open_result(link, false, &error), 0);
+	if (geteuid() != 0)
+		skip();			/* only root can give a link away */
+	assert_int_equal(lchown(link, 12345, 12345), 0);
+	assert_int_equal(open_result(link, false, &error), -EPERM);
+	assert_non_null(strstr(error.text, "is a link that belongs to user 12345"));
+	strcat(link, "//");
+	assert_int_equal(open_result(link, false, &error), -EPERM);
+}
+
 static void test_other_format_and_foreign_database_are_left_alone(void **state)
 {
 	char path[SCRATCH_SIZE + 16], text[32] = "";
@@ -454,6 +548,10 @@ int main(void)
 		TEST(test_directory_is_made_private_with_its_parents),
 		TEST(test_directory_that_others_can_write_is_refused),
 		TEST(test_directory_of_somebody_else_is_refused),
+		TEST(test_files_are_private_whatever_the_umask),
+		TEST(test_files_that_others_can_write_are_refused),
+		TEST(test_links_in_the_directory_are_not_followed),
+		TEST(test_a_link_of_somebody_else_to_the_directory_is_refused),
 		TEST(test_other_format_and_foreign_database_are_left_alone),
 		TEST(test_not_a_directory_is_said),
 		TEST(test_descriptors_do_not_reach_programs_that_we_start),

@@ -1,127 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Killed processes and broken bytes. */
+/* Broken bytes. */
 #include "tests/cachedb/common.h"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <xxhash.h>
-
-/* ---- kill -9 ---------------------------------------------------------------------------------------------------------- */
-
-#define N_KEYS 48
-#define N_KILLS 40
-
-enum fate { ABSENT, PUTTING, PRESENT, DELETING };	/* the middle of an operation may end either way, but not in between */
-
-struct victim {
-	const char *path;
-	uint64_t max_bytes;
-	unsigned seed;
-	_Atomic uint8_t *fates;		/* memory shared with the parent: N_KEYS of them */
-};
-
-static size_t size_of(unsigned n)
-{
-	return n % 6 == 0 ? 1500000 + n : n * 3001 % 60000;
-}
-
-/* Puts, deletes, reads, and with a limit evicts, until it is killed; says before and after each change what it does. */
-static void live(const struct victim *victim)
-{
-	struct cachedb *db = open_cache(victim->path, victim->max_bytes);
-	unsigned seed = victim->seed;
-
-	for (;;) {
-		unsigned n = (unsigned)rand_r(&seed) % N_KEYS;
-		struct cachedb_key key = key_of(n);
-		switch (rand_r(&seed) % 4) {
-		case 0:
-		case 1:
-			if (victim->fates[n] == PRESENT)
-				break;
-			victim->fates[n] = PUTTING;
-			put_value(db, n, size_of(n));
-			victim->fates[n] = PRESENT;
-			break;
-		case 2:
-			if (victim->fates[n] != PRESENT)
-				break;
-			victim->fates[n] = DELETING;
-			cachedb_delete(db, &key);
-			victim->fates[n] = ABSENT;
-			break;
-		default:
-			has_value(db, n, size_of(n));
-		}
-	}
-}
-
-static void kill_one(const struct victim *victim, unsigned after_us)
-{
-	int status;
-	pid_t pid = fork_child();
-
-	if (!pid) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		live(victim);
-		_exit(1);
-	}
-	usleep(after_us);
-	kill(pid, SIGKILL);
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);	/* and not by an assertion of its own */
-}
-
-/* Compares what the victim said with what is there, and settles the fates for the next one. */
-static void check_fates(const struct victim *victim)
-{
-	struct cachedb *db = open_cache(victim->path, 0);
-
-	for (unsigned n = 0; n < N_KEYS; n++) {
-		bool there = has_value(db, n, size_of(n));
-		if (!victim->max_bytes && victim->fates[n] == PRESENT && !there)
-			fail_msg("value %u was committed and is lost", n);
-		if (victim->fates[n] == ABSENT && there)
-			fail_msg("value %u was deleted and is back", n);
-		victim->fates[n] = there ? PRESENT : ABSENT;
-	}
-	struct cachedb_check found = check_of(db);
-	assert_true(!found.bad && !found.orphans && !found.sum_is_wrong);
-	cachedb_close(db);
-	must_be_consistent(victim->path);
-}
-
-static void survive(const char *path, uint64_t max_bytes)
-{
-	struct victim victim = { .path = path, .max_bytes = max_bytes };
-	unsigned seed = 12345, changes = 0;
-
-	victim.fates = mmap(NULL, N_KEYS, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	assert_true(victim.fates != MAP_FAILED);
-	for (unsigned i = 0; i < N_KILLS; i++) {
-		victim.seed = seed + i;
-		kill_one(&victim, 2000 + (unsigned)rand_r(&seed) % 50000);
-		for (unsigned n = 0; n < N_KEYS; n++)
-			changes += victim.fates[n] != ABSENT;
-		check_fates(&victim);
-	}
-	assert_true(changes > N_KILLS);		/* the victims lived long enough to do something */
-	munmap((void *)victim.fates, N_KEYS);
-}
-
-static void test_killed_process_loses_nothing_that_was_committed(void **state)
-{
-	survive(*state, 0);
-}
-
-static void test_killed_process_leaves_only_right_bytes_while_evicting(void **state)
-{
-	survive(*state, 4000000);
-}
 
 /* ---- broken bytes ----------------------------------------------------------------------------------------------------- */
 
@@ -377,8 +262,6 @@ static void test_damage_that_is_met_at_work_is_eio_and_heals_at_the_next_open(vo
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_killed_process_loses_nothing_that_was_committed),
-		TEST(test_killed_process_leaves_only_right_bytes_while_evicting),
 		TEST(test_broken_value_is_quarantined_and_can_be_built_again),
 		TEST(test_broken_index_entry_is_quarantined),
 		TEST(test_check_finds_and_removes_every_bad_record),
