@@ -19,6 +19,34 @@ const char *tensilefs(void)
 	return program;
 }
 
+int run(void **state, const char *format, ...)
+{
+	char arguments[2048];
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(arguments, sizeof(arguments), format, ap);
+	va_end(ap);
+	return shell("'%s' %s >'%s' 2>'%s'", tensilefs(), arguments, in_scratch(state, "out"), in_scratch(state, "err"));
+}
+
+void must_say(void **state, const char *stream, const char *words)
+{
+	_cleanup_free_ char *text = read_text(in_scratch(state, "%s", stream), NULL);
+
+	if (!strstr(text, words))
+		fail_msg("'%s' is not in '%s'", words, text);
+}
+
+void must_complain_once(void **state, const char *words)
+{
+	_cleanup_free_ char *text = read_text(in_scratch(state, "err"), NULL);
+
+	must_say(state, "err", words);
+	assert_int_equal(strncmp(text, "tensilefs: ", 11), 0);
+	assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1);
+}
+
 void need_fuse(void)
 {
 	int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);

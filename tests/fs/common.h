@@ -11,6 +11,11 @@
 /* The program under test, from $TENSILEFS. */
 const char *tensilefs(void);
 
+/* Runs it with shell-quoted arguments; what it prints goes to "out" and "err" in scratch. Its exit status. */
+PRINTF_LIKE(2, 3) int run(void **state, const char *format, ...);
+void must_say(void **state, const char *stream, const char *words);	/* "out" or "err" */
+void must_complain_once(void **state, const char *words);		/* one clear message: one line, from the program */
+
 void need_fuse(void);		/* ends the program with 77 (skipped) where nothing can be mounted */
 
 struct mount {

@@ -97,7 +97,7 @@ static void run_child(const struct way *way, const char *root, const char *file,
 }
 
 /* Its exit status; what it printed is in `out`. */
-static int run(void **state, const struct way *way, const char *root, const char *file, const char *out)
+static int run_way(void **state, const struct way *way, const char *root, const char *file, const char *out)
 {
 	const char *folder = in_scratch(state, "work");
 	int status;
@@ -116,7 +116,7 @@ static int run(void **state, const struct way *way, const char *root, const char
 static unsigned differs(void **state, const struct way *way, const struct mount *mount, const char *plain, const char *file)
 {
 	const char *here = in_scratch(state, "here"), *there = in_scratch(state, "there");
-	int expected = run(state, way, plain, file, there), status = run(state, way, mount->path, file, here);
+	int expected = run_way(state, way, plain, file, there), status = run(state, way, mount->path, file, here);
 
 	if (way->call && expected == 1 && way->call->may_lack)
 		return 0;		/* the kernel here cannot do it */
