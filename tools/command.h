@@ -22,6 +22,7 @@ int command_check(int argc, char **argv);
 int command_verify(int argc, char **argv);
 int command_cache(int argc, char **argv);
 int command_status(int argc, char **argv);
+int command_compare(int argc, char **argv);
 int command_caps(int argc, char **argv);
 
 /* ---- what commands share ---------------------------------------------------------------------------------------------- */

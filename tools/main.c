@@ -15,6 +15,7 @@ static const char help[] =
 	"tensilefs check LOGIC [--json]                      what is wrong with logic: file, line and solution of each finding\n"
 	"tensilefs verify LOGIC [FILE...]                    run kernels in the emulator against a reference\n"
 	"tensilefs run FILE [KERNEL [ARGUMENT...]]           run one kernel of any code object on the CPU, or list its kernels\n"
+	"tensilefs compare DIR DIR [--json]                  what differs in two packages: files, sections, kernels\n"
 	"tensilefs status [--json] MOUNTPOINT                what a mount is doing\n"
 	"tensilefs cache stats|gc|check|clear|pin|unpin      look after the cache\n"
 	"tensilefs caps [--arch A]                           what each target and the linker can do\n"
@@ -52,6 +53,7 @@ static const struct {
 	{ "check", command_check },
 	{ "verify", command_verify },
 	{ "run", command_run },
+	{ "compare", command_compare },
 	{ "status", command_status },
 	{ "cache", command_cache },
 	{ "caps", command_caps },
