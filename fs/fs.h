@@ -9,7 +9,7 @@
  *     fs_unref(fs);
  *
  * What the mount shows:
- *     /<arch>/<file>                       the catalog
+ *     /<arch>/<file>                       the catalog; with options.flat /<file>
  *     /.tensilefs/                         found by name, never listed: status, coverage, errors/<file>, raw/<arch>/<file>,
  *                                          logic/<arch>/<file>, asm/<arch>/<file>/<kernel>.s
  *
@@ -35,6 +35,7 @@ struct fs_options {
 	unsigned ahead;			/* files that are built ahead of a sequential reader; 0: none */
 	unsigned idle_timeout;		/* seconds without a request, an open file or a user after which it unmounts itself; 0: never */
 	bool nonempty;			/* mount over a folder that is not empty */
+	bool flat;			/* as in engine_options */
 	unsigned max_read;		/* as in the mount option of libfuse, which wants to hear it twice; 0: the kernel's */
 	void (*ready)(void *userdata);	/* called once, on a thread of fs_serve(), when the kernel and we have agreed to talk; or NULL */
 	void *ready_userdata;

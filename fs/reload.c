@@ -54,8 +54,10 @@ void reload_changed(void *userdata, struct engine_file *file, enum engine_change
 		struct subject folder = { .kind = archs[i], .arch = arch_number(fs, arch) };
 		forget_name(fs, &folder, engine_file_name(file));
 	}
+	if (fs->options.flat)
+		forget_name(fs, &(struct subject){ .kind = NODE_ROOT }, engine_file_name(file));
 	/* Every arch has one of these, so it comes and goes with the arch. */
-	if (engine_file_kind(file) == ENGINE_MASTER && change != ENGINE_EDITED)
+	if (engine_file_kind(file) == ENGINE_HELPER && change != ENGINE_EDITED)
 		for (size_t i = 0; i < ARRAY_SIZE(roots); i++)
 			forget_name(fs, &(struct subject){ .kind = roots[i] }, arch);
 }

@@ -74,6 +74,13 @@ static int child_of_control(const char *name, struct subject *ret_subject)
 	return -ENOENT;
 }
 
+static int child_of_flat(struct fs *fs, const char *name, struct subject *ret_subject)
+{
+	struct engine_file *file = engine_lookup_flat(fs->engine, name);
+
+	return file && child_file(NODE_FILE, file, ret_subject) ? 0 : -ENOENT;
+}
+
 static int child_of_errors(struct fs *fs, const char *name, struct subject *ret_subject)
 {
 	for (size_t arch = 0; arch < engine_n_archs(fs->engine); arch++) {
@@ -94,7 +101,7 @@ int tree_child(struct fs *fs, const struct node *folder, const char *name, struc
 			*ret_subject = (struct subject){ .kind = NODE_CONTROL };
 			return 0;
 		}
-		return child_of_archs(fs, NODE_ARCH, name, ret_subject);
+		return fs->options.flat ? child_of_flat(fs, name, ret_subject) : child_of_archs(fs, NODE_ARCH, name, ret_subject);
 	case NODE_RAW:
 	case NODE_LOGIC:
 	case NODE_ASM:
@@ -142,8 +149,17 @@ static ssize_t entry_of_arch(struct fs *fs, const struct node *folder, size_t po
 	return -1;
 }
 
-/* Positions count all files of all archs, so that one stays valid when another file fails. */
-static ssize_t entry_of_errors(struct fs *fs, size_t position, struct tree_entry *entry)
+/* Is a file there in a folder of files of all archs? */
+static bool is_listed(struct fs *fs, enum node_kind kind, struct engine_file *file)
+{
+	if (!engine_file_present(file))
+		return false;
+	return kind == NODE_ERROR ? engine_failure(fs->engine, file, NULL) < 0 :
+				    engine_lookup_flat(fs->engine, engine_file_name(file)) == file;
+}
+
+/* Positions count all files of all archs, so that one stays valid when another file fails, comes or goes. */
+static ssize_t entry_of_all(struct fs *fs, enum node_kind kind, size_t position, struct tree_entry *entry)
 {
 	size_t first = 0;
 
@@ -151,10 +167,10 @@ static ssize_t entry_of_errors(struct fs *fs, size_t position, struct tree_entry
 		size_t n = engine_n_files(fs->engine, arch);
 		for (; position < first + n; position++) {
 			struct engine_file *file = engine_file(fs->engine, arch, position - first);
-			if (!engine_file_present(file) || engine_failure(fs->engine, file, NULL) == 0)
+			if (!is_listed(fs, kind, file))
 				continue;
 			entry->name = engine_file_name(file);
-			entry->subject = (struct subject){ .kind = NODE_ERROR, .file = file };
+			entry->subject = (struct subject){ .kind = kind, .file = file };
 			return (ssize_t)position;
 		}
 		first += n;
@@ -174,6 +190,8 @@ static ssize_t entry_of_kernels(const struct node *folder, const struct handle *
 
 ssize_t tree_entry(struct fs *fs, const struct node *folder, const struct handle *handle, size_t position, struct tree_entry *entry)
 {
+	if (folder->subject.kind == NODE_ROOT && fs->options.flat)
+		return entry_of_all(fs, NODE_FILE, position, entry);
 	switch (folder->subject.kind) {
 	case NODE_ROOT:
 	case NODE_RAW:
@@ -192,7 +210,7 @@ ssize_t tree_entry(struct fs *fs, const struct node *folder, const struct handle
 		entry->subject = (struct subject){ .kind = control_entries[position].kind };
 		return (ssize_t)position;
 	case NODE_ERRORS:
-		return entry_of_errors(fs, position, entry);
+		return entry_of_all(fs, NODE_ERROR, position, entry);
 	case NODE_ASM_FILE:
 		return entry_of_kernels(folder, handle, position, entry);
 	default:

@@ -37,8 +37,8 @@ enum {
 	OPTION_ARCH = 1 << 0,		/* --arch A */
 	OPTION_JOBS = 1 << 1,		/* -j N, --jobs N */
 	OPTION_CACHE = 1 << 2,		/* --cache DIR, --no-cache, --cache-size BYTES, --cache-min-free SIZE */
-	OPTION_OUTPUT = 1 << 3,		/* --bundle, --names, --keep-all, --library-format, --custom-kernels, --linker: what decides the bytes */
-	OPTION_METADATA = 1 << 4,	/* --metadata-only, --layout: of a build */
+	OPTION_OUTPUT = 1 << 3,		/* --bundle, --names, --library, --layout ...: what decides the files and their bytes */
+	OPTION_METADATA = 1 << 4,	/* --metadata-only */
 	OPTION_JSON = 1 << 5,		/* --json */
 	OPTION_MOUNT = 1 << 6,		/* -f, -o */
 	OPTION_CUSTOM = 1 << 7,		/* --custom-kernels, which is also among OPTION_OUTPUT */
@@ -48,7 +48,7 @@ enum {
 struct options {
 	struct engine_options engine;
 	const char *arch;
-	bool no_cache, flat, json, foreground, repair;
+	bool no_cache, json, foreground, repair;
 	const char *rebuild;		/* logic to compare the cache with, or NULL */
 	struct buffer mount;		/* all -o, joined with commas and NUL-terminated; or empty */
 	char *default_cache;

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 
 #define USAGE "build LOGIC OUT [--arch A] [-j N] [--bundle plain|compressed|none] [--names stable|tensile] [--metadata-only] [--keep-all] " \
-	      "[--library-format msgpack|yaml] [--layout arch|flat] [--custom-kernels DIR]"
+	      "[--library lazy|separate|merged] [--library-format msgpack|yaml] [--layout arch|flat] [--custom-kernels DIR]"
 
 struct build {
 	struct engine *engine;
@@ -254,7 +254,7 @@ static int choose_files(struct build *build)
 	for (size_t arch = 0; arch < engine_n_archs(build->engine); arch++)
 		for (size_t i = 0; i < engine_n_files(build->engine, arch); i++) {
 			struct engine_file *file = engine_file(build->engine, arch, i);
-			if (!build->flat || engine_file_kind(file) != ENGINE_MANIFEST)	/* write_texts() joins those */
+			if (!build->flat || engine_lookup_flat(build->engine, engine_file_name(file)) == file)
 				build->files[build->n_files++] = file;
 		}
 	qsort(build->files, build->n_files, sizeof(build->files[0]), compare_work);
@@ -263,57 +263,28 @@ static int choose_files(struct build *build)
 
 /* ---- lists ------------------------------------------------------------------------------------------------------------ */
 
-enum text { TEXT_KERNELS, TEXT_HELPERS, TEXT_MANIFEST, N_TEXTS };
-
-static int save_texts(const struct build *build, const char *arch, struct buffer texts[N_TEXTS], struct error *error)
+/* Beside metadata that is made alone: what the rest would consist of. `arch` NULL: for the one folder of all. */
+static int write_lists(const struct build *build, const char *arch, struct error *error)
 {
-	static const char *const names[] = { "kernels.txt", "helpers.txt", "TensileManifest.txt" };
-	int r = 0;
+	_cleanup_buffer_ struct buffer kernels = { 0 }, helpers = { 0 };
 
-	for (int i = 0; i < N_TEXTS; i++) {
-		if (r == 0 && texts[i].size)
-			r = save(build, arch, names[i], texts[i].data, texts[i].size, error);
-		buffer_release(&texts[i]);
-	}
+	int r = engine_list_kernels(build->engine, arch, &kernels, &helpers, error);
+	if (r == 0 && kernels.size)
+		r = save(build, arch, "kernels.txt", kernels.data, kernels.size, error);
+	if (r == 0 && helpers.size)
+		r = save(build, arch, "helpers.txt", helpers.data, helpers.size, error);
 	return r;
 }
 
-static int add_manifest(struct build *build, const char *arch, struct buffer *text, struct error *error)
+static int write_all_lists(const struct build *build)
 {
-	struct engine_file *file = engine_lookup(build->engine, arch, "TensileManifest.txt");
-	_cleanup_(artifact_unref_p) struct artifact *artifact = NULL;
-
-	int r = file ? engine_get(build->engine, file, &artifact, error) : 0;
-	if (r == 0 && file)
-		buffer_append(text, artifact->data, artifact->size);
-	return r == 0 && text->failed ? -ENOMEM : r;
-}
-
-/*
- * Texts that are about other files: beside metadata that is made alone, what the rest would consist of, and in a flat layout the manifest
- * of all architectures.
- */
-static int write_texts(struct build *build, bool metadata_only)
-{
-	struct buffer texts[N_TEXTS] = { 0 };
 	struct error error = { 0 };
-	int r = 0;
+	int r = build->flat ? write_lists(build, NULL, &error) : 0;
 
-	for (size_t i = 0; r == 0 && i < engine_n_archs(build->engine); i++) {
-		const char *arch = engine_arch(build->engine, i);
-		if (engine_n_files(build->engine, i) == 0)
-			continue;
-		if (metadata_only)
-			r = engine_list_kernels(build->engine, arch, &texts[TEXT_KERNELS], &texts[TEXT_HELPERS], &error);
-		if (r == 0 && build->flat)
-			r = add_manifest(build, arch, &texts[TEXT_MANIFEST], &error);
-		if (r == 0 && !build->flat)
-			r = save_texts(build, arch, texts, &error);
-	}
-	int saved = save_texts(build, "", texts, &error);	/* whatever happened: it frees them */
-	r = r < 0 ? r : saved;
+	for (size_t i = 0; r == 0 && !build->flat && i < engine_n_archs(build->engine); i++)
+		r = write_lists(build, engine_arch(build->engine, i), &error);
 	if (r < 0)
-		complain("cannot list the files or their kernels: %s", error_text(&error, r));
+		complain("cannot list the kernels: %s", error_text(&error, r));
 	return r;
 }
 
@@ -329,7 +300,7 @@ int command_build(int argc, char **argv)
 	if (options.engine.jobs == 0)
 		options.engine.jobs = cpus_available();
 	build.out = argv[optind + 1];
-	build.flat = options.flat;
+	build.flat = options.engine.flat;
 	r = open_engine(&options, argv[optind], &build.engine, &faults);
 	if (r < 0)
 		return EXIT_FAILURE;
@@ -343,8 +314,8 @@ int command_build(int argc, char **argv)
 	wait_for_all(&build);
 	if (r == 0)
 		mistakes = complain_mistakes(&build, options.engine.metadata_only ? ENGINE_METADATA : ENGINE_CODE_OBJECT);
-	if (r == 0 && !build.failed)
-		r = write_texts(&build, options.engine.metadata_only);
+	if (r == 0 && !build.failed && options.engine.metadata_only)
+		r = write_all_lists(&build);
 	engine_unref(build.engine);
 	forget_all(&build);
 	free(build.files);

@@ -196,6 +196,7 @@ static int serve(struct mount *mount, const char *logic, const char *mountpoint)
 	int r = open_engine(&mount->options, logic, &engine, NULL);
 	if (r < 0)
 		return r;
+	mount->fs.flat = mount->options.engine.flat;
 	mount->fs.ready = mounted;
 	mount->fs.ready_userdata = &mount->daemon;
 	mount->fs.warn = warn;

@@ -53,16 +53,19 @@ static int parse_number(const char *name, const char *text, uint64_t most, uint6
 	return 0;
 }
 
-static int parse_choice(const char *name, const char *text, const char *const *choices, size_t n, unsigned *ret_choice)
+#define MOST_CHOICES 3
+
+/* The place of the text among choices that end with NULL or are as many as there can be. */
+static int parse_choice(const char *name, const char *text, const char *const choices[MOST_CHOICES], unsigned *ret_choice)
 {
-	for (size_t i = 0; i < n; i++) {
+	for (unsigned i = 0; i < MOST_CHOICES && choices[i]; i++) {
 		if (strcmp(text, choices[i]) == 0) {
-			*ret_choice = (unsigned)i;
+			*ret_choice = i;
 			return 0;
 		}
 	}
-	complain("--%s: '%s' is not one of '%s', '%s'%s%s%s", name, text, choices[0], choices[1], n > 2 ? ", '" : "", n > 2 ? choices[2] : "",
-		 n > 2 ? "'" : "");
+	complain("--%s: '%s' is not one of '%s', '%s'%s%s%s", name, text, choices[0], choices[1], choices[2] ? ", '" : "",
+		 choices[2] ? choices[2] : "", choices[2] ? "'" : "");
 	return -EINVAL;
 }
 
@@ -99,45 +102,68 @@ static int set_number(struct options *options, const char *name, const char *val
 	return 0;
 }
 
+/* A setting that is one of a few words. */
+static int set_choice(struct options *options, const char *name, const char *value)
+{
+	enum { BUNDLE, NAMES, FORMAT, LIBRARY, LAYOUT };
+	static const struct {
+		const char *name, *choices[MOST_CHOICES];
+	} settings[] = {
+		[BUNDLE] = { "bundle", { "none", "plain", "compressed" } },	/* in the order of enum bundle_kind */
+		[NAMES] = { "names", { "stable", "tensile" } },
+		[FORMAT] = { "library-format", { "msgpack", "yaml" } },
+		[LIBRARY] = { "library", { "lazy", "separate", "merged" } },	/* in the order of enum engine_library */
+		[LAYOUT] = { "layout", { "arch", "flat" } },
+	};
+	unsigned setting = 0, choice;
+
+	while (setting < ARRAY_SIZE(settings) && strcmp(settings[setting].name, name) != 0)
+		setting++;
+	if (setting == ARRAY_SIZE(settings))
+		return -ENOENT;
+	int r = parse_choice(name, value, settings[setting].choices, &choice);
+	if (r < 0)
+		return r;
+	switch (setting) {
+	case BUNDLE:
+		options->engine.bundle = (enum bundle_kind)choice;
+		return 0;
+	case NAMES:
+		options->engine.names_tensile = choice == 1;
+		return 0;
+	case FORMAT:
+		options->engine.library_yaml = choice == 1;
+		return 0;
+	case LIBRARY:
+		options->engine.library = (enum engine_library)choice;
+		return 0;
+	default:
+		options->engine.flat = choice == 1;
+		return 0;
+	}
+}
+
 int options_set(struct options *options, const char *name, const char *value)
 {
-	static const char *const bundles[] = { "none", "plain", "compressed" };	/* in the order of enum bundle_kind */
-	static const char *const names[] = { "stable", "tensile" }, *const formats[] = { "msgpack", "yaml" };
-	unsigned choice;
-	int r = 0;
-
 	if (strcmp(name, "no-cache") == 0 || strcmp(name, "keep-all") == 0) {
 		*(*name == 'n' ? &options->no_cache : &options->engine.keep_all) = true;
 		return 0;
 	}
 	if (!value)
 		return -ENOENT;
-	if (strcmp(name, "cache") == 0) {
+	if (strcmp(name, "jobs") == 0 || strcmp(name, "cache-size") == 0)
+		return set_number(options, name, value);
+	if (strcmp(name, "cache-min-free") == 0)
+		return set_min_free(options, name, value);
+	if (strcmp(name, "cache") == 0)
 		options->engine.cache = value;
-	} else if (strcmp(name, "custom-kernels") == 0) {
+	else if (strcmp(name, "custom-kernels") == 0)
 		options->engine.custom_kernels = value;
-	} else if (strcmp(name, "linker") == 0) {
+	else if (strcmp(name, "linker") == 0)
 		options->engine.linker = value;
-	} else if (strcmp(name, "jobs") == 0 || strcmp(name, "cache-size") == 0) {
-		r = set_number(options, name, value);
-	} else if (strcmp(name, "cache-min-free") == 0) {
-		r = set_min_free(options, name, value);
-	} else if (strcmp(name, "bundle") == 0) {
-		r = parse_choice(name, value, bundles, ARRAY_SIZE(bundles), &choice);
-		if (r == 0)
-			options->engine.bundle = (enum bundle_kind)choice;
-	} else if (strcmp(name, "names") == 0) {
-		r = parse_choice(name, value, names, ARRAY_SIZE(names), &choice);
-		if (r == 0)
-			options->engine.names_tensile = choice == 1;
-	} else if (strcmp(name, "library-format") == 0) {
-		r = parse_choice(name, value, formats, ARRAY_SIZE(formats), &choice);
-		if (r == 0)
-			options->engine.library_yaml = choice == 1;
-	} else {
-		r = -ENOENT;
-	}
-	return r;
+	else
+		return set_choice(options, name, value);
+	return 0;
 }
 
 /* Services and mounts at boot have no $HOME. */
@@ -200,7 +226,10 @@ static const struct {
 	  "hand-written kernels (those of the hipBLASLt checkout around LOGIC)" },
 	{ { "metadata-only", no_argument, NULL, 'm' }, OPTION_METADATA, NULL, "no kernels: only .dat files, with lists of the kernels" },
 	{ { "library-format", required_argument, NULL, 's' }, OPTION_OUTPUT, "KIND", "of metadata: msgpack (the default, .dat), yaml (.yaml)" },
-	{ { "layout", required_argument, NULL, 'l' }, OPTION_METADATA, "KIND", "arch: a folder for each architecture (the default); flat: one for all" },
+	{ { "library", required_argument, NULL, 's' }, OPTION_OUTPUT, "KIND",
+	  "how it is cut into files: lazy (the default), one for each problem type; separate,\n"
+	  "one for each architecture; merged, one .dat for all" },
+	{ { "layout", required_argument, NULL, 's' }, OPTION_OUTPUT, "KIND", "arch: a folder for each architecture (the default); flat: one for all" },
 	{ { "repair", no_argument, NULL, 'r' }, OPTION_CARE, NULL, "check: remove what is damaged" },
 	{ { "rebuild", required_argument, NULL, 'R' }, OPTION_CARE, "LOGIC", "check: compare with the files of LOGIC, made anew" },
 	{ { "json", no_argument, NULL, 'J' }, OPTION_JSON, NULL, "for programs to read" },
@@ -246,17 +275,6 @@ static int complain_option(const char *command, int letter, const char *word)
 	return -EINVAL;
 }
 
-static int set_layout(struct options *options, const char *value)
-{
-	static const char *const layouts[] = { "arch", "flat" };
-	unsigned choice;
-
-	int r = parse_choice("layout", value, layouts, ARRAY_SIZE(layouts), &choice);
-	if (r == 0)
-		options->flat = choice == 1;
-	return r;
-}
-
 /* One that getopt_long() has taken. */
 static int take_option(struct options *options, int letter, const char *long_name)
 {
@@ -271,8 +289,6 @@ static int take_option(struct options *options, int letter, const char *long_nam
 	case 'm':
 		options->engine.metadata_only = true;
 		return 0;
-	case 'l':
-		return set_layout(options, optarg);
 	case 'J':
 		options->json = true;
 		return 0;

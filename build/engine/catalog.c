@@ -97,11 +97,16 @@ static int want_file(struct engine *engine, struct engine_arch *arch, enum engin
 	return 0;
 }
 
+static int want_metadata(struct engine *engine, struct engine_arch *arch, const char *base)
+{
+	return want_file(engine, arch, ENGINE_METADATA, base, engine->library_yaml ? "%s.yaml" : "%s.dat");
+}
+
 static int want_base(struct engine *engine, struct engine_arch *arch, const char *base)
 {
 	int r = engine->metadata_only ? 0 : want_file(engine, arch, ENGINE_CODE_OBJECT, base, "%s.co");
 
-	return r < 0 ? r : want_file(engine, arch, ENGINE_METADATA, base, engine->library_yaml ? "%s.yaml" : "%s.dat");
+	return r < 0 || engine->library == ENGINE_LIBRARY_MERGED ? r : want_metadata(engine, arch, base);
 }
 
 static struct engine_arch *find_arch(const struct engine *engine, const char *name)
@@ -129,29 +134,43 @@ static int make_arch(struct engine *engine, const char *name, struct engine_arch
 	return 0;
 }
 
+static int want_bases(struct engine *engine, const struct edition *edition, struct engine_arch *arch)
+{
+	_cleanup_free_ const char **names = NULL;
+	size_t n = 0;
+
+	int r = edition_base_names(edition, arch->name, &names, &n);
+	for (size_t i = 0; r == 0 && i < n; i++)
+		r = want_base(engine, arch, names[i]);
+	if (r == 0 && edition->all)
+		r = want_metadata(engine, arch, edition->all->name);
+	return r;
+}
+
+/* What leads to the bases. */
+static int want_masters(struct engine *engine, struct engine_arch *arch)
+{
+	int r = want_file(engine, arch, ENGINE_MASTER, NULL,
+			  engine->library_yaml ? "TensileLibrary_lazy_%s.yaml" : "TensileLibrary_lazy_%s.dat");
+
+	if (r < 0 || engine->metadata_only)
+		return r;
+	return want_file(engine, arch, ENGINE_MAPPING, NULL, "TensileLiteLibrary_lazy_%s_Mapping.dat");
+}
+
 static int want_arch(struct engine *engine, const struct edition *edition, const char *name)
 {
-	const struct logic_catalog *catalog = edition->catalog;
 	struct engine_arch *arch = find_arch(engine, name);
 	int r = arch ? 0 : make_arch(engine, name, &arch);
 
-	for (size_t i = 0; r == 0 && i < catalog->n_bases; i++)
-		if (strcmp(catalog->bases[i].arch, name) == 0)
-			r = want_base(engine, arch, catalog->bases[i].name);
-	for (size_t i = 0; r == 0 && i < edition->n_held; i++)
-		if (strcmp(edition->held[i].arch, name) == 0)
-			r = want_base(engine, arch, edition->held[i].name);
 	if (r == 0)
-		r = want_file(engine, arch, ENGINE_MASTER, NULL,
-			      engine->library_yaml ? "TensileLibrary_lazy_%s.yaml" : "TensileLibrary_lazy_%s.dat");
+		r = want_bases(engine, edition, arch);
+	if (r == 0 && engine->library == ENGINE_LIBRARY_LAZY)
+		r = want_masters(engine, arch);
 	if (r < 0 || engine->metadata_only)
 		return r;
 	r = want_file(engine, arch, ENGINE_HELPER, NULL, "Kernels.so-000-%s.hsaco");
-	if (r == 0)
-		r = want_file(engine, arch, ENGINE_MAPPING, NULL, "TensileLiteLibrary_lazy_%s_Mapping.dat");
-	if (r == 0)
-		r = want_file(engine, arch, ENGINE_MANIFEST, NULL, "TensileManifest.txt");
-	return r;
+	return r < 0 ? r : want_file(engine, arch, ENGINE_MANIFEST, NULL, "TensileManifest.txt");
 }
 
 /* Files in the order of names: at first their places are, later ones come at the end. */
@@ -191,7 +210,7 @@ static int note_change(struct catalog_changes *changes, struct engine_file *file
 	return 0;
 }
 
-/* What is about other files of the arch changes with them: master, mapping, manifest. */
+/* What is about other files changes with them: master, mapping, manifest. `n_before` is where their changes begin. */
 static int note_lists(struct engine_arch *arch, size_t n_before, struct catalog_changes *changes)
 {
 	size_t n = changes->n;
@@ -211,7 +230,6 @@ static int note_lists(struct engine_arch *arch, size_t n_before, struct catalog_
 /* What is wanted is present from now on, and nothing else. */
 static int settle(struct engine_arch *arch, const struct edition *before, const struct edition *edition, struct catalog_changes *changes)
 {
-	size_t n_before = changes->n;
 	int r = 0;
 
 	arch->present = false;
@@ -228,7 +246,23 @@ static int settle(struct engine_arch *arch, const struct edition *before, const 
 		if (r < 0)
 			return r;
 	}
-	return changes->n > n_before ? note_lists(arch, n_before, changes) : 0;
+	return 0;
+}
+
+static int settle_all(struct engine *engine, const struct edition *before, const struct edition *edition, struct catalog_changes *changes)
+{
+	size_t n_before = changes->n;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < engine->n_archs; i++) {
+		size_t n_arch = changes->n;
+		r = settle(engine->archs[i], before, edition, changes);
+		if (r == 0 && !engine->flat && changes->n > n_arch)
+			r = note_lists(engine->archs[i], n_arch, changes);
+	}
+	for (size_t i = 0; r == 0 && engine->flat && changes->n > n_before && i < engine->n_archs; i++)
+		r = note_lists(engine->archs[i], n_before, changes);
+	return r;
 }
 
 int catalog_take(struct engine *engine, const struct edition *before, const struct edition *edition, struct catalog_changes *changes)
@@ -244,9 +278,7 @@ int catalog_take(struct engine *engine, const struct edition *before, const stru
 			r = want_arch(engine, edition, engine->archs[i]->name);
 	for (size_t i = 0; r == 0 && i < engine->n_archs; i++)
 		r = sort_names(engine->archs[i]);
-	for (size_t i = 0; r == 0 && i < engine->n_archs; i++)
-		r = settle(engine->archs[i], before, edition, changes);
-	return r;
+	return r == 0 ? settle_all(engine, before, edition, changes) : r;
 }
 
 /* ---- questions -------------------------------------------------------------------------------------------------------- */
@@ -308,13 +340,29 @@ bool engine_file_present(struct engine_file *file)
 	return present;
 }
 
+static struct engine_file *find_present(const struct engine_arch *arch, const char *name)
+{
+	struct engine_file *file = find(arch, name);
+
+	return file && file->present ? file : NULL;
+}
+
 struct engine_file *engine_lookup(struct engine *engine, const char *arch, const char *name)
 {
 	pthread_mutex_lock(&engine->lock);
 	const struct engine_arch *found = find_arch(engine, arch);
-	struct engine_file *file = found ? find(found, name) : NULL;
-	if (file && !file->present)
-		file = NULL;
+	struct engine_file *file = found ? find_present(found, name) : NULL;
+	pthread_mutex_unlock(&engine->lock);
+	return file;
+}
+
+struct engine_file *engine_lookup_flat(struct engine *engine, const char *name)
+{
+	struct engine_file *file = NULL;
+
+	pthread_mutex_lock(&engine->lock);
+	for (size_t i = 0; !file && i < engine->n_archs; i++)
+		file = find_present(engine->archs[i], name);
 	pthread_mutex_unlock(&engine->lock);
 	return file;
 }
@@ -372,7 +420,7 @@ int64_t engine_file_time(const struct engine_file *file)
 	int64_t newest = base ? time_of_base(base) : 0;
 
 	for (size_t i = 0; !base && i < edition->catalog->n_bases; i++)
-		if (strcmp(edition->catalog->bases[i].arch, file->arch) == 0)
+		if (file->engine->flat || strcmp(edition->catalog->bases[i].arch, file->arch) == 0)
 			newest = MAX(newest, time_of_base(&edition->catalog->bases[i]));
 	return newest;
 }

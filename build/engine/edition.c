@@ -31,22 +31,28 @@ static int hold(struct edition *edition, const char *arch, const char *name, con
 /* Files that were readable before, or were held back then, and have a fault now. */
 static int hold_back(struct edition *edition, const struct edition *before)
 {
+	const struct logic_base *base;
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < before->n_held; i++)
 		r = hold(edition, before->held[i].arch, before->held[i].name, before->held[i].path);
-	for (size_t i = 0; i < before->catalog->n_bases; i++) {
-		const struct logic_base *base = &before->catalog->bases[i];
+	for (size_t i = 0; (base = edition_base_at(before, i)); i++)
 		for (size_t k = 0; r == 0 && k < base->n_files; k++)
 			r = hold(edition, base->arch, base->name, base->files[k]->path);
-	}
 	return r;
+}
+
+static bool is_held(const struct held_base *held, const char *arch, const char *name)
+{
+	if (!name)
+		return strcmp(held->arch, arch) == 0;
+	return strcmp(held->name, name) == 0 && (!*held->arch || strcmp(held->arch, arch) == 0);
 }
 
 const struct held_base *edition_held(const struct edition *edition, const char *arch, const char *name)
 {
 	for (size_t i = 0; i < edition->n_held; i++)
-		if (strcmp(edition->held[i].arch, arch) == 0 && (!name || strcmp(edition->held[i].name, name) == 0))
+		if (is_held(&edition->held[i], arch, name))
 			return &edition->held[i];
 	return NULL;
 }
@@ -88,6 +94,11 @@ static int collect_faults(const struct engine *engine, struct edition *edition)
 	return 0;
 }
 
+static bool is_served(const void *engine, const char *arch)
+{
+	return engine_serves(engine, arch);
+}
+
 int edition_new(struct engine *engine, const struct edition *before, struct edition **ret_edition, struct error *error)
 {
 	_cleanup_(edition_unref_p) struct edition *edition = calloc(1, sizeof(*edition));
@@ -95,13 +106,16 @@ int edition_new(struct engine *engine, const struct edition *before, struct edit
 	if (!edition)
 		return -ENOMEM;
 	edition->references = 1;
+	edition->library = engine->library;
 	int r = logic_scan(engine->logic, &edition->catalog, error);
+	if (r == 0 && engine->library == ENGINE_LIBRARY_MERGED)
+		r = logic_join_wholes(edition->catalog, is_served, engine, &edition->all);
 	if (r == 0)
 		r = collect_faults(engine, edition);
 	if (r == 0 && before)
 		r = hold_back(edition, before);
 	if (r == 0)
-		r = libraries_new(edition->catalog, engine->names_tensile ? LOGIC_NAMES_TENSILE : LOGIC_NAMES_STABLE,
+		r = libraries_new(edition->catalog, edition->all, engine->names_tensile ? LOGIC_NAMES_TENSILE : LOGIC_NAMES_STABLE,
 				  engine->custom_kernels, engine->generator, engine->cache, &edition->libraries);
 	if (r == 0)
 		*ret_edition = TAKE(edition);
@@ -129,6 +143,7 @@ struct edition *edition_unref(struct edition *edition)
 	for (size_t i = 0; edition->faults && edition->faults[i]; i++)
 		free(edition->faults[i]);
 	free(edition->faults);
+	free(edition->all);
 	logic_catalog_unref(edition->catalog);
 	free(edition);
 	return NULL;
@@ -144,11 +159,52 @@ static int compare_base(const void *key, const void *element)
 	return r ? r : strcmp(wanted->name, base->name);
 }
 
+const struct logic_base *edition_base_at(const struct edition *edition, size_t i)
+{
+	const struct logic_catalog *catalog = edition->catalog;
+
+	if (edition->library == ENGINE_LIBRARY_LAZY)
+		return i < catalog->n_bases ? &catalog->bases[i] : NULL;
+	return i < catalog->n_archs ? &catalog->wholes[i] : i == catalog->n_archs ? edition->all : NULL;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+int edition_base_names(const struct edition *edition, const char *arch, const char ***ret_names, size_t *ret_n)
+{
+	const char **names = calloc(edition->catalog->n_bases + edition->n_held + 1, sizeof(*names));
+	const struct logic_base *base;
+	size_t n = 0, unique = 0;
+
+	if (!names)
+		return -ENOMEM;
+	for (size_t i = 0; (base = edition_base_at(edition, i)); i++)
+		if (strcmp(base->arch, arch) == 0)
+			names[n++] = base->name;
+	for (size_t i = 0; i < edition->n_held; i++)
+		if (is_held(&edition->held[i], arch, NULL))
+			names[n++] = edition->held[i].name;
+	qsort(names, n, sizeof(*names), compare_names);
+	for (size_t i = 0; i < n; i++)
+		if (!unique || strcmp(names[unique - 1], names[i]) != 0)
+			names[unique++] = names[i];
+	*ret_names = names;
+	*ret_n = unique;
+	return 0;
+}
+
 static const struct logic_base *find(const struct edition *edition, const char *arch, const char *name)
 {
 	const struct logic_catalog *catalog = edition->catalog;
 	struct logic_base wanted = { .arch = arch, .name = name };
 
+	if (edition->all && strcmp(edition->all->name, name) == 0)
+		return edition->all;
+	if (edition->library != ENGINE_LIBRARY_LAZY)
+		return logic_whole(catalog, arch);
 	return bsearch(&wanted, catalog->bases, catalog->n_bases, sizeof(catalog->bases[0]), compare_base);
 }
 

@@ -12,18 +12,19 @@
  */
 #pragma once
 
+#include "build/engine/engine.h"
 #include "build/engine/library.h"
 
-struct engine;
-
 struct held_base {
-	char *arch, *name;
+	char *arch, *name;		/* arch "": that of all architectures */
 	char *path, *reason;		/* the file that cannot be read, and why */
 };
 
 struct edition {
 	unsigned references;		/* use edition_ref/unref */
+	enum engine_library library;
 	struct logic_catalog *catalog;
+	struct logic_base *all;		/* with ENGINE_LIBRARY_MERGED: of all architectures that are served; else NULL */
 	struct libraries *libraries;
 	char **faults;			/* NULL-terminated */
 	struct held_base *held;
@@ -35,6 +36,12 @@ int edition_new(struct engine *engine, const struct edition *before, struct edit
 struct edition *edition_ref(struct edition *edition);
 struct edition *edition_unref(struct edition *edition);		/* accepts NULL, returns NULL */
 DEFINE_CLEANUP(struct edition *, edition_unref)
+
+/* The bases that files are made of, in any order; NULL past the end. */
+const struct logic_base *edition_base_at(const struct edition *edition, size_t i);
+
+/* Names of the bases that an arch has code objects of, also of those that are held back: sorted, in an array to be freed. */
+int edition_base_names(const struct edition *edition, const char *arch, const char ***ret_names, size_t *ret_n);
 
 /* The base of that name; NULL with -ENOENT or, for one that is held back, -EINVAL and the reason in `error`. */
 const struct logic_base *edition_base(const struct edition *edition, const char *arch, const char *name, struct error *error);

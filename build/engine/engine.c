@@ -159,6 +159,8 @@ int engine_new(const struct engine_options *options, struct engine **ret_engine,
 		.keep_all = options->keep_all,
 		.metadata_only = options->metadata_only,
 		.library_yaml = options->library_yaml,
+		.library = options->library,
+		.flat = options->flat,
 		.warn = options->warn,
 		.warn_userdata = options->warn_userdata,
 	};
@@ -269,6 +271,8 @@ struct plan_options engine_plan_options(const struct engine *engine, const struc
 		.bundle = engine->bundle,
 		.names_tensile = engine->names_tensile,
 		.keep_all = engine->keep_all,
+		.flat = engine->flat,
+		.library = engine->library,
 		.generator = engine->generator,
 		.build_id = engine_build_id(engine),
 		.tools = tools,
@@ -280,15 +284,23 @@ const char *engine_build_id(const struct engine *engine)
 	return engine->build_id ? engine->build_id : engine->generator->build_id;
 }
 
-static int identity_of_catalog(const struct edition *edition, const char *arch, struct cachedb_key *ret_identity)
+/* Of what is made from no base: is the file about this one? */
+static bool is_about(const struct engine_file *file, const struct logic_base *base)
+{
+	bool everything = file->kind == ENGINE_MANIFEST && file->engine->flat;
+
+	return file->kind != ENGINE_HELPER && !base->fault && (everything || strcmp(base->arch, file->arch) == 0);
+}
+
+static int identity_of_catalog(const struct engine_file *file, const struct edition *edition, struct cachedb_key *ret_identity)
 {
 	_cleanup_(digest_release) struct digest digest = { 0 };
 	const struct logic_catalog *catalog = edition->catalog;
 
 	digest_init(&digest, "tensilefs catalog identity");	/* of what the scan saw; the helper depends on nothing */
-	for (size_t i = 0; arch && i < catalog->n_bases; i++) {
+	for (size_t i = 0; i < catalog->n_bases; i++) {
 		const struct logic_base *base = &catalog->bases[i];
-		if (strcmp(base->arch, arch) != 0 || base->fault)
+		if (!is_about(file, base))
 			continue;
 		digest_string(&digest, base->name);
 		for (size_t k = 0; k < base->n_files; k++) {
@@ -325,7 +337,7 @@ int engine_file_identity(struct engine_file *file, const struct edition *edition
 		const struct logic_base *base = edition_base(edition, file->arch, file->base, NULL);
 		return base ? libraries_identity(edition->libraries, base, ret_identity, ret_settled) : -ENOENT;
 	}
-	int r = identity_of_catalog(edition, file->kind == ENGINE_HELPER ? NULL : file->arch, ret_identity);
+	int r = identity_of_catalog(file, edition, ret_identity);
 	if (r == 0)		/* indices of the peer's names are a matter of content, which a scan does not see */
 		*ret_settled = file->kind != ENGINE_MAPPING || !file->engine->names_tensile;
 	return r;

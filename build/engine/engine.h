@@ -38,7 +38,7 @@ struct engine_file;		/* one file of the catalog; lives as long as the engine */
 enum engine_kind {
 	ENGINE_CODE_OBJECT,	/* <base>.co */
 	ENGINE_HELPER,		/* Kernels.so-000-<arch>.hsaco: a bare code object, as upstream ships it */
-	ENGINE_METADATA,	/* <base>.dat */
+	ENGINE_METADATA,	/* <base>.dat, also of a whole library */
 	ENGINE_MASTER,		/* TensileLibrary_lazy_<arch>.dat */
 	ENGINE_MAPPING,		/* TensileLiteLibrary_lazy_<arch>_Mapping.dat */
 	ENGINE_MANIFEST,	/* TensileManifest.txt */
@@ -46,6 +46,13 @@ enum engine_kind {
 };
 
 enum engine_priority { ENGINE_WAITED, ENGINE_AHEAD };
+
+/* How the metadata is cut into files, and the code objects with it (TensileCreateLibrary --lazy-library-loading, --separate-architectures). */
+enum engine_library {
+	ENGINE_LIBRARY_LAZY,		/* one of each problem type, and a master that leads to them */
+	ENGINE_LIBRARY_SEPARATE,	/* TensileLibrary_<arch>.dat and .co */
+	ENGINE_LIBRARY_MERGED,		/* TensileLibrary.dat of all architectures, TensileLibrary_<arch>.co */
+};
 
 struct engine_options {
 	const char *logic;		/* folder or file */
@@ -61,6 +68,8 @@ struct engine_options {
 	bool keep_all;			/* .dat with every solution, generated or not */
 	bool metadata_only;		/* libraries' metadata alone; with keep_all also of architectures that no kernels are generated for */
 	bool library_yaml;		/* it is YAML, and ".yaml" takes the place of ".dat" */
+	enum engine_library library;
+	bool flat;			/* files of all architectures are shown in one folder, where those of one name are the same file */
 	const char *custom_kernels;	/* folder of hand-written kernels; NULL: found in the hipBLASLt checkout that the logic is part of */
 	const char *build_id;		/* as in lld's --build-id=KIND; NULL: "none" */
 	unsigned jobs;			/* worker threads; 0: affinity and cgroup quota */
@@ -89,6 +98,9 @@ size_t engine_n_files(struct engine *engine, size_t arch);
 struct engine_file *engine_file(struct engine *engine, size_t arch, size_t i);
 bool engine_file_present(struct engine_file *file);
 struct engine_file *engine_lookup(struct engine *engine, const char *arch, const char *name);	/* NULL: none */
+
+/* With engine_options.flat: the file that stands for all of that name, which is that of the first architecture. */
+struct engine_file *engine_lookup_flat(struct engine *engine, const char *name);
 
 /* The bare code object of a code object or helper; NULL for other kinds. Has the same name. */
 struct engine_file *engine_raw(struct engine_file *file);
@@ -181,8 +193,8 @@ int engine_foreach_kernel(struct engine *engine, struct engine_file *file, int (
 			  void *userdata, struct error *error);
 
 /*
- * What all files of an arch consist of, appended as text: "<base> <kernel>" lines for the kernels of its code objects, in the order
- * of the bases' first logic files and of the kernels in a code object, and the names of the helper kernels that their solutions need.
+ * What all files of an arch (NULL: of all) consist of, appended as text: "<base> <kernel>" lines for the kernels of its code objects, in the
+ * order of the bases' first logic files and of the kernels in a code object, and the names of the helper kernels that their solutions need.
  */
 int engine_list_kernels(struct engine *engine, const char *arch, struct buffer *ret_kernels, struct buffer *ret_helpers,
 			struct error *error);

@@ -65,16 +65,9 @@ int engine_foreach_mistake(struct engine *engine, struct engine_file *file, int 
 {
 	_cleanup_(edition_unref_p) struct edition *edition = engine_edition(engine);
 	_cleanup_(library_unref_p) struct library *library = NULL;
-	size_t n;
 
 	int r = load(file, edition, engine->keep_all ? LIBRARY_ALL : LIBRARY_GENERATED, &library, error);
-	if (r < 0)
-		return r;
-	const struct logic_solution *solutions = logic_solutions(library->logic, &n);
-	for (size_t i = 0; i < n && r == 0; i++)
-		if (solutions[i].mistaken)
-			r = callback(userdata, solutions[i].left_out);
-	return r;
+	return r < 0 ? r : logic_foreach_mistake(library->logic, callback, userdata);
 }
 
 int engine_print_kernel(struct engine *engine, struct engine_file *file, const char *kernel, struct buffer *ret_text, struct error *error)

@@ -77,7 +77,8 @@ struct engine_statistics {		/* since the engine began */
 
 struct engine {
 	enum bundle_kind bundle;
-	bool names_tensile, keep_all, metadata_only, library_yaml;
+	bool names_tensile, keep_all, metadata_only, library_yaml, flat;
+	enum engine_library library;
 	char *logic, *cache_path, *custom_kernels;
 	char *arch;			/* or NULL */
 	void (*warn)(void *userdata, const char *message);

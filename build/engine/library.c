@@ -24,26 +24,30 @@ struct entry {
 	struct entry *older;
 };
 
-struct shared_identity {		/* of many files: all of an arch, or the hand-written kernels */
-	int64_t seen_ns;		/* monotonic; 0: never */
-	struct cachedb_key identity;
+struct identity {
+	struct cachedb_key key;
 	bool settled;
+};
+
+struct shared_identity {		/* of many files: all of a build, or the hand-written kernels */
+	int64_t seen_ns;		/* monotonic; 0: never */
+	struct identity identity;
 };
 
 struct libraries {
 	const struct logic_catalog *catalog;
-	enum logic_names names;
+	const struct logic_base *build;	/* or NULL */
 	const char *custom_kernels;	/* or NULL */
 	const struct generator *generator;
 	struct namings *namings;	/* NULL with LOGIC_NAMES_STABLE */
 	pthread_mutex_t lock;		/* protects all below, and every entry but its finished library */
 	pthread_cond_t loaded;
 	struct entry *newest;		/* by last use */
-	struct shared_identity *arch_identities;	/* one for each of catalog->archs */
+	struct shared_identity *build_identities;	/* one for each of catalog->wholes; with `build` only one */
 	struct shared_identity custom_identity;
 };
 
-int libraries_new(const struct logic_catalog *catalog, enum logic_names names, const char *custom_kernels,
+int libraries_new(const struct logic_catalog *catalog, const struct logic_base *build, enum logic_names names, const char *custom_kernels,
 		  const struct generator *generator, struct cachedb *cache, struct libraries **ret_libraries)
 {
 	struct libraries *libraries = calloc(1, sizeof(*libraries));
@@ -51,12 +55,12 @@ int libraries_new(const struct logic_catalog *catalog, enum logic_names names, c
 	if (!libraries)
 		return -ENOMEM;
 	libraries->catalog = catalog;
-	libraries->names = names;
+	libraries->build = build;
 	libraries->custom_kernels = custom_kernels;
 	libraries->generator = generator;
-	libraries->arch_identities = calloc(catalog->n_archs + 1, sizeof(*libraries->arch_identities));
-	if (!libraries->arch_identities || (names == LOGIC_NAMES_TENSILE && namings_new(catalog, cache, &libraries->namings) < 0)) {
-		free(libraries->arch_identities);
+	libraries->build_identities = calloc(catalog->n_archs + 1, sizeof(*libraries->build_identities));
+	if (!libraries->build_identities || (names == LOGIC_NAMES_TENSILE && namings_new(cache, &libraries->namings) < 0)) {
+		free(libraries->build_identities);
 		free(libraries);
 		return -ENOMEM;
 	}
@@ -84,7 +88,7 @@ struct libraries *libraries_unref(struct libraries *libraries)
 	namings_unref(libraries->namings);
 	pthread_cond_destroy(&libraries->loaded);
 	pthread_mutex_destroy(&libraries->lock);
-	free(libraries->arch_identities);
+	free(libraries->build_identities);
 	free(libraries);
 	return NULL;
 }
@@ -135,12 +139,16 @@ static struct entry *list_find(struct libraries *libraries, const struct logic_b
 
 /* ---- loading ---------------------------------------------------------------------------------------------------------- */
 
+/* The whole that a base is named in. */
+static const struct logic_base *build_of(const struct libraries *libraries, const struct logic_base *base)
+{
+	return libraries->build ? libraries->build : logic_whole(libraries->catalog, base->arch);
+}
+
 static int load(struct entry *entry, struct error *error)
 {
 	struct libraries *libraries = entry->owner;
-	struct logic_options options = {
-		.names = libraries->names, .custom_kernels = libraries->custom_kernels,
-	};
+	struct logic_options options = { .custom_kernels = libraries->custom_kernels };
 
 	if (entry->content == LIBRARY_GENERATED) {
 		int r = libraries->generator->choose(libraries->generator, entry->base, &options, error);
@@ -148,9 +156,11 @@ static int load(struct entry *entry, struct error *error)
 			return r;
 	}
 	if (libraries->namings) {
-		int r = namings_get(libraries->namings, entry->base->arch, &entry->library.identity, &options.naming, error);
+		const struct logic_base *build = build_of(libraries, entry->base);
+		int r = namings_get(libraries->namings, build, &entry->library.identity, &options.naming, error);
 		if (r < 0)
 			return r;
+		options.names = LOGIC_NAMES_TENSILE;
 	}
 	return logic_load(libraries->catalog, entry->base, &options, &entry->library.logic, error);
 }
@@ -249,33 +259,25 @@ static int64_t now_ns(void)
 	return (int64_t)now.tv_sec * 1000000000ll + now.tv_nsec;
 }
 
-/* Of one base, or with `base` NULL of all bases of an arch. */
-static int digest_files(const struct logic_catalog *catalog, const struct logic_base *only, const char *arch, struct cachedb_key *ret_identity,
-			bool *ret_settled)
+static int digest_base(const struct logic_base *base, struct identity *ret_identity)
 {
 	_cleanup_(digest_release) struct digest digest = { 0 };
-	bool settled = true;
+	struct identity identity = { .settled = true };
 
 	digest_init(&digest, "tensilefs logic identity");
-	for (size_t i = 0; i < catalog->n_bases; i++) {
-		const struct logic_base *base = &catalog->bases[i];
-		if (only ? base != only : strcmp(base->arch, arch) != 0)
-			continue;
-		for (size_t k = 0; k < base->n_files; k++)
-			digest_file_identity(&digest, base->files[k]->path, &settled);
-	}
-	int r = digest_finish(&digest, ret_identity);
+	for (size_t i = 0; i < base->n_files; i++)
+		digest_file_identity(&digest, base->files[i]->path, &identity.settled);
+	int r = digest_finish(&digest, &identity.key);
 	if (r == 0)
-		*ret_settled = settled;
+		*ret_identity = identity;
 	return r;
 }
 
 /* Sources of hand-written kernels, in whatever order the folder has them: their digests are added up. */
-static int digest_custom(const char *folder, struct cachedb_key *ret_identity, bool *ret_settled)
+static int digest_custom(const char *folder, struct identity *ret_identity)
 {
 	DIR *entries = opendir(folder);
-	struct cachedb_key sum = { 0 };
-	bool settled = true;
+	struct identity sum = { .settled = true };
 	int r = 0;
 
 	for (struct dirent *entry; r == 0 && entries && (entry = readdir(entries));) {
@@ -286,71 +288,76 @@ static int digest_custom(const char *folder, struct cachedb_key *ret_identity, b
 			continue;
 		digest_init(&digest, "tensilefs hand-written kernel");
 		digest_string(&digest, entry->d_name);
-		digest_file_identity(&digest, path, &settled);
+		digest_file_identity(&digest, path, &sum.settled);
 		r = digest_finish(&digest, &key);
-		for (size_t i = 0; r == 0 && i < sizeof(sum.bytes); i++)
-			sum.bytes[i] = (uint8_t)(sum.bytes[i] + key.bytes[i]);
+		for (size_t i = 0; r == 0 && i < sizeof(key.bytes); i++)
+			sum.key.bytes[i] = (uint8_t)(sum.key.bytes[i] + key.bytes[i]);
 	}
 	if (entries)
 		closedir(entries);
-	if (r == 0) {
+	if (r == 0)
 		*ret_identity = sum;
-		*ret_settled = settled;
-	}
 	return r;
 }
 
-/* Looks again after a while; with the lock held. `arch` NULL: the hand-written kernels. */
-static int refresh(struct libraries *libraries, const char *arch, struct shared_identity *kept)
+/* Looks again after a while; with the lock held. `build` NULL: the hand-written kernels. */
+static int refresh(struct libraries *libraries, const struct logic_base *build, struct shared_identity *kept)
 {
 	int64_t now = now_ns();
 
 	if (kept->seen_ns && now - kept->seen_ns <= SHARED_IDENTITY_NS)
 		return 0;
-	int r = arch ? digest_files(libraries->catalog, NULL, arch, &kept->identity, &kept->settled) :
-		       digest_custom(libraries->custom_kernels, &kept->identity, &kept->settled);
+	int r = build ? digest_base(build, &kept->identity) : digest_custom(libraries->custom_kernels, &kept->identity);
 	kept->seen_ns = r == 0 ? now : 0;
 	return r;
 }
 
-static int join(const struct cachedb_key *logic, const struct cachedb_key *custom, struct cachedb_key *ret_identity)
+static int refresh_build(struct libraries *libraries, const struct logic_base *base, struct identity *ret_identity)
+{
+	const struct logic_base *build = build_of(libraries, base);
+	struct shared_identity *kept = &libraries->build_identities[libraries->build ? 0 : build - libraries->catalog->wholes];
+
+	int r = refresh(libraries, build, kept);
+	if (r == 0)
+		*ret_identity = kept->identity;
+	return r;
+}
+
+static int join(const struct identity *logic, const struct identity *custom, struct identity *ret_identity)
 {
 	_cleanup_(digest_release) struct digest digest = { 0 };
+	struct identity joined = { .settled = logic->settled && custom->settled };
 
 	digest_init(&digest, "tensilefs logic identity with hand-written kernels");
-	digest_bytes(&digest, logic->bytes, sizeof(logic->bytes));
-	digest_bytes(&digest, custom->bytes, sizeof(custom->bytes));
-	return digest_finish(&digest, ret_identity);
+	digest_bytes(&digest, logic->key.bytes, sizeof(logic->key.bytes));
+	digest_bytes(&digest, custom->key.bytes, sizeof(custom->key.bytes));
+	int r = digest_finish(&digest, &joined.key);
+	if (r == 0)
+		*ret_identity = joined;
+	return r;
 }
 
 int libraries_identity(struct libraries *libraries, const struct logic_base *base, struct cachedb_key *ret_identity, bool *ret_settled)
 {
-	const struct logic_catalog *catalog = libraries->catalog;
-	struct shared_identity own = { .settled = true }, custom = { .settled = true }, *kept = libraries->arch_identities;
-	int r = 0;
+	struct identity identity, custom;
+	int r = libraries->namings ? 0 : digest_base(base, &identity);
 
-	if (libraries->names == LOGIC_NAMES_STABLE)
-		r = digest_files(catalog, base, NULL, &own.identity, &own.settled);
 	if (r < 0)
 		return r;
 	pthread_mutex_lock(&libraries->lock);
-	if (libraries->names == LOGIC_NAMES_TENSILE) {
-		for (size_t i = 0; strcmp(catalog->archs[i], base->arch) != 0; i++)
-			kept++;
-		r = refresh(libraries, base->arch, kept);
-		own = *kept;
-	}
+	if (libraries->namings)
+		r = refresh_build(libraries, base, &identity);
 	if (r == 0 && libraries->custom_kernels) {
 		r = refresh(libraries, NULL, &libraries->custom_identity);
-		custom = libraries->custom_identity;
+		custom = libraries->custom_identity.identity;
 	}
 	pthread_mutex_unlock(&libraries->lock);
 	if (r == 0 && libraries->custom_kernels)
-		r = join(&own.identity, &custom.identity, &own.identity);
+		r = join(&identity, &custom, &identity);
 	if (r < 0)
 		return r;
-	*ret_identity = own.identity;
-	*ret_settled = own.settled && custom.settled;
+	*ret_identity = identity.key;
+	*ret_settled = identity.settled;
 	return 0;
 }
 
@@ -358,20 +365,17 @@ int libraries_identity(struct libraries *libraries, const struct logic_base *bas
 
 int libraries_write_mapping(struct libraries *libraries, const char *arch, struct buffer *ret_dat, struct error *error)
 {
-	const struct logic_catalog *catalog = libraries->catalog;
+	const struct logic_base *whole = logic_whole(libraries->catalog, arch);
 	const struct logic_naming *naming = NULL;
 	struct cachedb_key identity;
-	size_t first = 0;
 	bool settled;
 
-	while (first < catalog->n_bases && strcmp(catalog->bases[first].arch, arch) != 0)
-		first++;
-	if (libraries->namings && first < catalog->n_bases) {
-		int r = libraries_identity(libraries, &catalog->bases[first], &identity, &settled);
+	if (libraries->namings && whole) {
+		int r = libraries_identity(libraries, whole, &identity, &settled);
 		if (r == 0)
-			r = namings_get(libraries->namings, arch, &identity, &naming, error);
+			r = namings_get(libraries->namings, build_of(libraries, whole), &identity, &naming, error);
 		if (r < 0)
 			return r;
 	}
-	return logic_write_mapping(catalog, arch, naming, ret_dat);
+	return logic_write_mapping(libraries->catalog, arch, naming, ret_dat);
 }

@@ -32,8 +32,11 @@ struct library {
 	struct cachedb_key identity;	/* of the logic files, from before they were read */
 };
 
-/* The catalog, the folder of hand-written kernels (or NULL), the generator and the cache (or NULL) must outlive it. */
-int libraries_new(const struct logic_catalog *catalog, enum logic_names names, const char *custom_kernels,
+/*
+ * The catalog, the folder of hand-written kernels (or NULL), the generator and the cache (or NULL) must outlive it. `build` is the whole whose
+ * kernels are named together, see LOGIC_NAMES_TENSILE; NULL: those of each arch are.
+ */
+int libraries_new(const struct logic_catalog *catalog, const struct logic_base *build, enum logic_names names, const char *custom_kernels,
 		  const struct generator *generator, struct cachedb *cache, struct libraries **ret_libraries);
 struct libraries *libraries_unref(struct libraries *libraries);	/* nothing may be held any more; accepts NULL, returns NULL */
 
@@ -46,8 +49,8 @@ DEFINE_CLEANUP(struct library *, library_unref)
 int libraries_write_mapping(struct libraries *libraries, const char *arch, struct buffer *ret_dat, struct error *error);
 
 /*
- * The identity of all the logic that a base depends on, see identity.h: its own files, or all of the arch where names depend on them, and the
- * sources of hand-written kernels. What is not its own is looked at ten times a second at most, which is harmless: an identity that is older than the content read under it never
- * comes back.
+ * The identity of all the logic that a base depends on, see identity.h: its own files, or all of the build where names depend on them, and
+ * the sources of hand-written kernels. What is not its own is looked at ten times a second at most, which is harmless: an identity that is
+ * older than the content read under it never comes back.
  */
 int libraries_identity(struct libraries *libraries, const struct logic_base *base, struct cachedb_key *ret_identity, bool *ret_settled);

@@ -105,25 +105,34 @@ static int list_base(void *userdata, size_t i)
 	return r;
 }
 
-/* ---- an architecture -------------------------------------------------------------------------------------------------- */
+/* ---- architectures ----------------------------------------------------------------------------------------------------- */
 
 static int compare_bases(const void *a, const void *b)
 {
 	const struct base_list *x = a, *y = b;
+	int r = strcmp(x->base->arch, y->base->arch);
 
-	return strcmp(x->base->files[0]->relative, y->base->files[0]->relative);
+	return r ? r : strcmp(x->base->files[0]->relative, y->base->files[0]->relative);
+}
+
+/* Does this base have a code object of the arch, or of any (NULL)? */
+static bool is_of(const struct engine *engine, const struct logic_base *base, const char *arch)
+{
+	if (base->fault || !*base->arch)
+		return false;
+	return arch ? strcmp(base->arch, arch) == 0 : engine_serves(engine, base->arch);
 }
 
 static int list_all(struct lists *lists, const char *arch)
 {
-	const struct logic_catalog *catalog = lists->edition->catalog;
+	const struct logic_base *base;
 
-	lists->bases = calloc(catalog->n_bases + 1, sizeof(*lists->bases));
+	lists->bases = calloc(lists->edition->catalog->n_bases + 1, sizeof(*lists->bases));
 	if (!lists->bases)
 		return -ENOMEM;
-	for (size_t i = 0; i < catalog->n_bases; i++)
-		if (strcmp(catalog->bases[i].arch, arch) == 0 && !catalog->bases[i].fault)
-			lists->bases[lists->n_bases++].base = &catalog->bases[i];
+	for (size_t i = 0; (base = edition_base_at(lists->edition, i)); i++)
+		if (is_of(lists->engine, base, arch))
+			lists->bases[lists->n_bases++].base = base;
 	qsort(lists->bases, lists->n_bases, sizeof(*lists->bases), compare_bases);
 	pthread_mutex_init(&lists->lock, NULL);
 	int r = pool_parallel(lists->engine->pool, lists->n_bases, list_base, lists);

@@ -1,54 +1,77 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * TensileManifest.txt: the files of an arch as TensileCreateLibrary lists them, metadata first, then helpers, then code objects. There
+ * TensileManifest.txt: the files of a folder as TensileCreateLibrary lists them, metadata first, then helpers, then code objects. There
  * they are paths of the machine that built them, and in any order; here they are names, sorted, so that the bytes depend on the logic alone.
  */
 #include "build/engine/edition.h"
 #include "build/engine/internal.h"
 
-static int compare_names(const void *a, const void *b)
+struct manifest {
+	const struct engine *engine;
+	const struct edition *edition;
+	struct buffer *text;
+};
+
+static void list_metadata(const struct manifest *manifest, const char *arch, const char *const *names, size_t n)
 {
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
+	enum engine_library library = manifest->engine->library;
+	const char *suffix = manifest->engine->library_yaml ? "yaml" : "dat";
+
+	if (library == ENGINE_LIBRARY_MERGED)
+		return;			/* that of all architectures */
+	if (library == ENGINE_LIBRARY_LAZY)
+		buffer_printf(manifest->text, "TensileLibrary_lazy_%s.%s\n", arch, suffix);
+	for (size_t i = 0; i < n; i++)
+		buffer_printf(manifest->text, "%s.%s\n", names[i], suffix);
 }
 
-/* Names of the bases of an arch, those that are held back included; sorted. */
-static int collect(const struct edition *edition, const char *arch, const char ***ret_names, size_t *ret_n)
+static void list_helpers(const struct manifest *manifest, const char *arch, const char *const *names, size_t n)
 {
-	const struct logic_catalog *catalog = edition->catalog;
-	const char **names = calloc(catalog->n_bases + edition->n_held + 1, sizeof(*names));
-	size_t n = 0, unique = 0;
+	buffer_printf(manifest->text, "Kernels.so-000-%s.hsaco\n", arch);
+}
 
-	if (!names)
-		return -ENOMEM;
-	for (size_t i = 0; i < catalog->n_bases; i++)
-		if (strcmp(catalog->bases[i].arch, arch) == 0)
-			names[n++] = catalog->bases[i].name;
-	for (size_t i = 0; i < edition->n_held; i++)
-		if (strcmp(edition->held[i].arch, arch) == 0)
-			names[n++] = edition->held[i].name;
-	qsort(names, n, sizeof(*names), compare_names);
+static void list_code_objects(const struct manifest *manifest, const char *arch, const char *const *names, size_t n)
+{
 	for (size_t i = 0; i < n; i++)
-		if (!unique || strcmp(names[unique - 1], names[i]) != 0)
-			names[unique++] = names[i];
-	*ret_names = names;
-	*ret_n = unique;
-	return 0;
+		buffer_printf(manifest->text, "%s.co\n", names[i]);
+}
+
+typedef void (*list_files)(const struct manifest *manifest, const char *arch, const char *const *names, size_t n);
+
+static int list_arch(const struct manifest *manifest, const char *arch, list_files list)
+{
+	_cleanup_free_ const char **names = NULL;
+	size_t n;
+
+	int r = edition_base_names(manifest->edition, arch, &names, &n);
+	if (r == 0)
+		list(manifest, arch, names, n);
+	return r;
+}
+
+/* `only` NULL: of all architectures. */
+static int list_archs(const struct manifest *manifest, const char *only, list_files list)
+{
+	const struct logic_catalog *catalog = manifest->edition->catalog;
+	int r = 0;
+
+	for (size_t i = 0; !only && r == 0 && i < catalog->n_archs; i++)
+		if (engine_serves(manifest->engine, catalog->archs[i]))
+			r = list_arch(manifest, catalog->archs[i], list);
+	return only ? list_arch(manifest, only, list) : r;
 }
 
 int manifest_write(const struct engine *engine, const struct edition *edition, const char *arch, struct buffer *ret_text)
 {
-	const char *suffix = engine->library_yaml ? "yaml" : "dat", **names;
-	size_t n;
+	const struct manifest manifest = { .engine = engine, .edition = edition, .text = ret_text };
+	const char *only = engine->flat ? NULL : arch;
 
-	int r = collect(edition, arch, &names, &n);
-	if (r < 0)
-		return r;
-	buffer_printf(ret_text, "TensileLibrary_lazy_%s.%s\n", arch, suffix);
-	for (size_t i = 0; i < n; i++)
-		buffer_printf(ret_text, "%s.%s\n", names[i], suffix);
-	buffer_printf(ret_text, "Kernels.so-000-%s.hsaco\n", arch);
-	for (size_t i = 0; i < n; i++)
-		buffer_printf(ret_text, "%s.co\n", names[i]);
-	free(names);
-	return ret_text->failed ? -ENOMEM : 0;
+	if (engine->library == ENGINE_LIBRARY_MERGED)
+		buffer_printf(ret_text, "TensileLibrary.%s\n", engine->library_yaml ? "yaml" : "dat");
+	int r = list_archs(&manifest, only, list_metadata);
+	if (r == 0)
+		r = list_archs(&manifest, only, list_helpers);
+	if (r == 0)
+		r = list_archs(&manifest, only, list_code_objects);
+	return r == 0 && ret_text->failed ? -ENOMEM : r;
 }

@@ -14,8 +14,8 @@ struct summary {
 	int status;			/* or a failure to make it */
 };
 
-struct naming {				/* of one arch at one moment; kept to the end, as a load may be using it */
-	const char *arch;
+struct naming {				/* of one whole at one moment; kept to the end, as a load may be using it */
+	const struct logic_base *whole;
 	struct cachedb_key identity;
 	struct summary *summaries;
 	size_t n_summaries;
@@ -26,20 +26,18 @@ struct naming {				/* of one arch at one moment; kept to the end, as a load may 
 };
 
 struct namings {
-	const struct logic_catalog *catalog;
 	struct cachedb *cache;
 	pthread_mutex_t lock;		/* protects all below, but a summary while one thread makes it */
 	pthread_cond_t progress;
 	struct naming *newest;
 };
 
-int namings_new(const struct logic_catalog *catalog, struct cachedb *cache, struct namings **ret_namings)
+int namings_new(struct cachedb *cache, struct namings **ret_namings)
 {
 	struct namings *namings = calloc(1, sizeof(*namings));
 
 	if (!namings)
 		return -ENOMEM;
-	namings->catalog = catalog;
 	namings->cache = cache;
 	pthread_mutex_init(&namings->lock, NULL);
 	pthread_cond_init(&namings->progress, NULL);
@@ -130,32 +128,27 @@ static int give_summary(void *userdata, const struct logic_file *file, struct bu
 
 /* ---- namings ---------------------------------------------------------------------------------------------------------- */
 
-static struct naming *naming_new(struct namings *namings, const char *arch, const struct cachedb_key *identity)
+static struct naming *naming_new(struct namings *namings, const struct logic_base *whole, const struct cachedb_key *identity)
 {
-	const struct logic_catalog *catalog = namings->catalog;
 	struct naming *naming = calloc(1, sizeof(*naming));
-	size_t n = 0;
 
-	for (size_t i = 0; i < catalog->n_bases; i++)
-		n += catalog->bases[i].n_files;
-	if (!naming || !(naming->summaries = calloc(n + 1, sizeof(*naming->summaries)))) {
+	if (!naming || !(naming->summaries = calloc(whole->n_files + 1, sizeof(*naming->summaries)))) {
 		free(naming);
 		return NULL;
 	}
-	naming->arch = arch;
+	naming->whole = whole;
 	naming->identity = *identity;
-	for (size_t i = 0; i < catalog->n_bases; i++)
-		for (size_t k = 0; k < catalog->bases[i].n_files && strcmp(catalog->bases[i].arch, arch) == 0; k++)
-			naming->summaries[naming->n_summaries++].file = catalog->bases[i].files[k];
+	for (size_t i = 0; i < whole->n_files; i++)
+		naming->summaries[naming->n_summaries++].file = whole->files[i];
 	naming->older = namings->newest;
 	namings->newest = naming;
 	return naming;
 }
 
-static struct naming *find(struct namings *namings, const char *arch, const struct cachedb_key *identity)
+static struct naming *find(struct namings *namings, const struct logic_base *whole, const struct cachedb_key *identity)
 {
 	for (struct naming *naming = namings->newest; naming; naming = naming->older)
-		if (strcmp(naming->arch, arch) == 0 && key_equal(&naming->identity, identity))
+		if (naming->whole == whole && key_equal(&naming->identity, identity))
 			return naming;
 	return NULL;
 }
@@ -173,7 +166,7 @@ static void advance(struct namings *namings, struct naming *naming, struct error
 		struct logic_naming *made = NULL;
 		naming->making = true;
 		pthread_mutex_unlock(&namings->lock);
-		int r = logic_naming_new(namings->catalog, naming->arch, give_summary, naming, &made, error);
+		int r = logic_naming_new(naming->whole, give_summary, naming, &made, error);
 		pthread_mutex_lock(&namings->lock);
 		naming->naming = r == 0 ? made : NULL;
 		naming->making = false;
@@ -185,21 +178,21 @@ static void advance(struct namings *namings, struct naming *naming, struct error
 	pthread_cond_broadcast(&namings->progress);
 }
 
-int namings_get(struct namings *namings, const char *arch, const struct cachedb_key *identity, const struct logic_naming **ret_naming,
-		struct error *error)
+int namings_get(struct namings *namings, const struct logic_base *whole, const struct cachedb_key *identity,
+		const struct logic_naming **ret_naming, struct error *error)
 {
 	int r = 0;
 
 	pthread_mutex_lock(&namings->lock);
-	struct naming *naming = find(namings, arch, identity);
+	struct naming *naming = find(namings, whole, identity);
 	if (!naming)
-		naming = naming_new(namings, arch, identity);
+		naming = naming_new(namings, whole, identity);
 	while (naming && !naming->finished)
 		advance(namings, naming, error);
 	if (naming && naming->naming)
 		*ret_naming = naming->naming;
 	else
-		r = error_set(error, -ENOMEM, "the names of '%s' cannot be made", arch);
+		r = error_set(error, -ENOMEM, "the names of '%s' cannot be made", whole->name);
 	if (naming && !naming->naming)
 		naming->finished = false;	/* the next to come tries again */
 	pthread_mutex_unlock(&namings->lock);

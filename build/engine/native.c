@@ -95,20 +95,18 @@ static bool serves(const struct generator *generator, const char *arch)
 }
 
 /* A solution is kept when its configuration is one that can be generated. */
-static int keep_possible(void *userdata, const struct gemm_params *params, struct error *error)
+static int keep_possible(void *userdata, const char *arch, const struct gemm_params *params, struct error *error)
 {
-	const struct logic_base *base = userdata;
 	struct gemm_config config;
 
-	if (!isa_find(base->arch))
-		return error_set(error, -EOPNOTSUPP, "architecture %s", base->arch);
+	if (!isa_find(arch))
+		return error_set(error, -EOPNOTSUPP, "architecture %s", arch);
 	return gemm_config_init(params, &config, error);
 }
 
 static int choose(const struct generator *generator, const struct logic_base *base, struct logic_options *options, struct error *error)
 {
 	options->filter = keep_possible;
-	options->userdata = (void *)base;
 	return 0;
 }
 

@@ -88,6 +88,8 @@ int plan_memo(const struct plan_options *options, enum engine_kind kind, const c
 	digest_number(&digest, options->bundle == BUNDLE_COMPRESSED ? ZSTD_versionNumber() : 0);
 	digest_number(&digest, options->names_tensile);
 	digest_number(&digest, options->keep_all);
+	digest_number(&digest, options->flat);
+	digest_number(&digest, options->library);
 	digest_number(&digest, kind);
 	digest_string(&digest, name);
 	digest_bytes(&digest, identity->bytes, sizeof(identity->bytes));

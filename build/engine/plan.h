@@ -17,7 +17,8 @@
 
 struct plan_options {
 	enum bundle_kind bundle;
-	bool names_tensile, keep_all;
+	bool names_tensile, keep_all, flat;
+	enum engine_library library;
 	const struct generator *generator;
 	const char *build_id;
 	const struct tools *tools;

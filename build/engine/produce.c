@@ -29,17 +29,10 @@ static int get_library(struct engine_file *file, const struct edition *edition, 
 	return base ? libraries_get(edition->libraries, base, content, ret_library, error) : -ENOENT;
 }
 
-static uint32_t count_mistakes(const struct library *library)
+static int count_mistake(void *mistakes, const char *message)
 {
-	uint32_t mistakes = 0;
-	size_t n;
-
-	if (!library)
-		return 0;
-	const struct logic_solution *solutions = logic_solutions(library->logic, &n);
-	for (size_t i = 0; i < n; i++)
-		mistakes += solutions[i].mistaken;
-	return mistakes;
+	++*(uint32_t *)mistakes;
+	return 0;
 }
 
 static int to_yaml(struct buffer *bytes)
@@ -101,7 +94,8 @@ int production_plan(struct engine_file *file, const struct edition *edition, con
 	if (r < 0)
 		return r;
 	production.tools = tools;
-	production.mistakes = count_mistakes(production.library);
+	if (production.library)
+		logic_foreach_mistake(production.library->logic, count_mistake, &production.mistakes);
 	*ret_production = production;
 	production = (struct production){ 0 };
 	return 0;

@@ -30,6 +30,18 @@ static enum bundle_kind bundle_of(enum tensilefs_bundle bundle)
 	}
 }
 
+static enum engine_library library_of(enum tensilefs_library library)
+{
+	switch (library) {
+	case TENSILEFS_LIBRARY_SEPARATE:
+		return ENGINE_LIBRARY_SEPARATE;
+	case TENSILEFS_LIBRARY_MERGED:
+		return ENGINE_LIBRARY_MERGED;
+	default:
+		return ENGINE_LIBRARY_LAZY;
+	}
+}
+
 PUBLIC int tensilefs_open(const struct tensilefs_options *options, struct tensilefs **ret_library, char *reason)
 {
 	struct error error = { 0 };
@@ -49,6 +61,7 @@ PUBLIC int tensilefs_open(const struct tensilefs_options *options, struct tensil
 		.custom_kernels = options->custom_kernels,
 		.metadata_only = options->metadata_only,
 		.library_yaml = options->library_yaml,
+		.library = library_of(options->library),
 	};
 	struct tensilefs *library = calloc(1, sizeof(*library));
 	if (!library)

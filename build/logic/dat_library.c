@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The .dat of one base: its solutions, and the tables that lead to them (logic-and-library: E.2, E.3). */
+/* The .dat of a base: its solutions, and the tables that lead to them (logic-and-library: E.2, E.3). */
 #include "build/logic/dat.h"
 #include "build/logic/library.h"
 
@@ -323,7 +323,7 @@ static void pack_solution(msgpack_packer *packer, struct buffer *dat, const stru
 	dat_string(packer, "problemType");
 	pack_problem_type(packer, loaded->problem);
 	dat_string(packer, "hardwarePredicate");
-	dat_hardware_predicate(packer, library->arch, library->cu_count);
+	dat_hardware_predicate(packer, public->file->arch, public->file->cu_count);
 	dat_string(packer, "problemPredicate");
 	pack_problem_predicate(packer, dat, loaded);
 	dat_string(packer, "sizeMapping");
@@ -356,9 +356,8 @@ static bool kept(const struct logic_library *library, const struct library_row *
 	return !library->solutions[row->solution].left_out;
 }
 
-static void pack_rows(msgpack_packer *packer, const struct logic_library *library, enum library_kind kind)
+static void pack_rows(msgpack_packer *packer, const struct logic_library *library, const struct library_table *table, enum library_kind kind)
 {
-	const struct library_table *table = &library->tables[kind];
 	size_t n = 0;
 
 	for (size_t i = 0; i < table->n_rows; i++)
@@ -381,12 +380,11 @@ static void pack_rows(msgpack_packer *packer, const struct logic_library *librar
 	}
 }
 
-static void pack_table(msgpack_packer *packer, const struct logic_library *library, enum library_kind kind)
+static void pack_table(msgpack_packer *packer, const struct logic_library *library, const struct library_table *table, enum library_kind kind)
 {
 	static const char *const predicates[] = {
 		[KIND_EQUALITY] = "EqualityMatching", [KIND_FREE_SIZE] = "FreeSizeMatching", [KIND_GRID] = "TruePred",
 	};
-	const struct library_table *table = &library->tables[kind];
 
 	dat_map(packer, 2);
 	dat_string(packer, "predicate");
@@ -400,21 +398,41 @@ static void pack_table(msgpack_packer *packer, const struct logic_library *libra
 		pack_properties(packer, table);
 	}
 	dat_string(packer, "table");
-	pack_rows(packer, library, kind);
+	pack_rows(packer, library, table, kind);
 	if (kind != KIND_FREE_SIZE)
 		dat_key_string(packer, "distance", kind == KIND_EQUALITY ? "Equality" : "GridBased");
+}
+
+static void pack_tables(msgpack_packer *packer, const struct logic_library *library, const struct library_tables *tables)
+{
+	size_t n = 0;
+
+	for (int i = 0; i < N_LIBRARY_KINDS; i++)
+		n += tables->of[i].present;
+	dat_map(packer, 2);
+	dat_key_string(packer, "type", "Problem");
+	dat_string(packer, "rows");
+	dat_list(packer, n);
+	for (int i = 0; i < N_LIBRARY_KINDS; i++)
+		if (tables->of[i].present)
+			pack_table(packer, library, &tables->of[i], (enum library_kind)i);
+}
+
+static void pack_branch(msgpack_packer *packer, const struct dat_branch *branch, const void *userdata)
+{
+	const struct logic_library *library = userdata;
+
+	pack_tables(packer, library, &library->tables[branch->number]);
 }
 
 int logic_write_dat(const struct logic_library *library, struct buffer *ret_dat)
 {
 	_cleanup_(buffer_release) struct buffer dat = { 0 };
 	msgpack_packer packer;
-	size_t n_kept = 0, n_tables = 0;
+	size_t n_kept = 0;
 
 	for (size_t i = 0; i < library->n_solutions; i++)
 		n_kept += !library->solutions[i].left_out;
-	for (int i = 0; i < N_LIBRARY_KINDS; i++)
-		n_tables += library->tables[i].present;
 	dat_packer_init(&packer, &dat);
 	dat_map(&packer, 2);
 	dat_string(&packer, "solutions");
@@ -423,13 +441,10 @@ int logic_write_dat(const struct logic_library *library, struct buffer *ret_dat)
 		if (!library->solutions[i].left_out)
 			pack_solution(&packer, &dat, library, i);
 	dat_string(&packer, "library");
-	dat_map(&packer, 2);
-	dat_key_string(&packer, "type", "Problem");
-	dat_string(&packer, "rows");
-	dat_list(&packer, n_tables);
-	for (int i = 0; i < N_LIBRARY_KINDS; i++)
-		if (library->tables[i].present)
-			pack_table(&packer, library, (enum library_kind)i);
+	if (library->base->whole)
+		dat_tree_pack(&packer, &library->tree, pack_branch, library);
+	else
+		pack_tables(&packer, library, &library->tables[0]);
 	if (dat.failed)
 		return -ENOMEM;
 	*ret_dat = dat;

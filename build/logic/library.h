@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A loaded base. load.c fills it, dat.c writes it. Internal to build/logic. */
+/* A loaded base. load.c fills it, dat_library.c writes it. Internal to build/logic. */
 #pragma once
 
-#include "build/logic/catalog.h"
+#include "build/logic/dat_tree.h"
 #include "build/logic/parameters.h"
 
 enum library_kind { KIND_EQUALITY, KIND_FREE_SIZE, KIND_GRID, N_LIBRARY_KINDS };	/* in the order of their predicates */
@@ -19,6 +19,10 @@ struct library_table {
 	uint8_t properties[4];		/* 0 batch, 1 K, 2 M, 3 N: the numbers of the index order */
 	struct library_row *rows;	/* sorted by key; FreeSize: in order of solutions */
 	size_t n_rows, allocated;
+};
+
+struct library_tables {
+	struct library_table of[N_LIBRARY_KINDS];
 };
 
 /*
@@ -40,8 +44,6 @@ struct loaded_file {
 struct logic_library {
 	struct arena arena;
 	const struct logic_base *base;
-	char *arch;
-	int cu_count;
 	struct logic_solution *solutions;
 	struct loaded_solution {
 		struct solution *solution;
@@ -50,7 +52,9 @@ struct logic_library {
 	} *loaded;			/* one for each of solutions */
 	size_t n_solutions, allocated;
 	size_t *kernels, n_kernels;
-	struct library_table tables[N_LIBRARY_KINDS];
+	struct dat_tree tree;		/* of a whole */
+	struct library_tables *tables;	/* of the branches of a whole, by number; else one */
+	size_t n_tables;
 };
 
 /* A logic file while its solutions are read. */
@@ -80,10 +84,10 @@ int logic_document_solution(struct arena *arena, struct logic_document *document
 /* What logic_write_solution() has to know of a file while it is loaded. NULL: no memory. */
 const struct loaded_file *loaded_file_new(struct arena *arena, const struct logic_document *document);
 
-/* What LOGIC_NAMES_TENSILE knows about all files of an arch; see logic.h. */
+/* What LOGIC_NAMES_TENSILE knows about all files of a build; see logic.h. */
 const struct naming *logic_naming_rules(const struct logic_naming *naming);
 
-/* The index of the first solution of a file; -1 for the first file of the arch, whose solutions keep the indices they have. */
+/* The index of the first solution of a file; -1 for the first file of all, whose solutions keep the indices they have. */
 int logic_naming_first_index(const struct logic_naming *naming, const struct logic_file *file);
 
 /* The smallest index of a file's solutions; -1 when it has none. */

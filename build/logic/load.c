@@ -13,8 +13,9 @@ struct loading {
 struct logic_library *logic_library_unref(struct logic_library *library)
 {
 	if (library) {
-		for (size_t i = 0; i < N_LIBRARY_KINDS; i++)
-			free(library->tables[i].rows);
+		for (size_t i = 0; i < library->n_tables; i++)
+			for (size_t kind = 0; kind < N_LIBRARY_KINDS; kind++)
+				free(library->tables[i].of[kind].rows);
 		free(library->solutions);
 		free(library->loaded);
 		free(library->kernels);
@@ -49,11 +50,11 @@ static int reserve_solutions(struct logic_library *library, size_t more)
 }
 
 /* Why a solution that is sound is still left out: the generator's words, or NULL. */
-static int ask_filter(struct loading *loading, const struct gemm_params *params, int expressible, struct error *reason)
+static int ask_filter(struct loading *loading, const char *arch, const struct gemm_params *params, int expressible, struct error *reason)
 {
 	if (!loading->options->filter)
 		return 0;
-	return expressible < 0 ? expressible : loading->options->filter(loading->options->userdata, params, reason);
+	return expressible < 0 ? expressible : loading->options->filter(loading->options->userdata, arch, params, reason);
 }
 
 static int add_solution(struct loading *loading, struct logic_document *document, const struct logic_problem *problem,
@@ -82,7 +83,7 @@ static int add_solution(struct loading *loading, struct logic_document *document
 		if (!loading->options->filter)
 			left_out = 0;
 		else if (bad == 0)
-			left_out = ask_filter(loading, &public->params, expressible, &words);
+			left_out = ask_filter(loading, document->arch, &public->params, expressible, &words);
 	}
 	if (left_out < 0) {
 		public->mistaken = bad < 0;
@@ -234,9 +235,9 @@ static int sort_rows(struct library_table *table)
 	return 0;
 }
 
-static int read_table(struct loading *loading, const struct logic_document *document, size_t first)
+/* Adds the rows of a file whose solutions are those from `first` on. */
+static int read_table(struct loading *loading, const struct logic_document *document, size_t first, struct library_table *table)
 {
-	struct library_table *table = &loading->library->tables[document->kind];
 	const struct yaml_node *rows = yaml_at(document->yaml.root, LOGIC_ENTRY_TABLE);
 	int r;
 
@@ -263,10 +264,11 @@ static int read_table(struct loading *loading, const struct logic_document *docu
 	return 0;
 }
 
-/* The head may have changed since the scan: then the file belongs to another base. */
-static int check_base(struct loading *loading, const struct logic_document *document)
+/* The head may have changed since the scan: then the file belongs to another base, or to another place in a whole. */
+static int check_head(struct loading *loading, const struct logic_document *document)
 {
 	struct logic_library *library = loading->library;
+	const struct logic_head *scanned = logic_head_of(document->file);
 	_cleanup_(buffer_release) struct buffer name = { 0 };
 	struct logic_problem head;
 
@@ -277,13 +279,16 @@ static int check_base(struct loading *loading, const struct logic_document *docu
 	logic_problem_print_base(&head, NULL, document->cu_count, document->arch, &name);
 	if (name.failed)
 		return -ENOMEM;
-	if (name.size != strlen(library->base->name) || memcmp(name.data, library->base->name, name.size) != 0)
+	if (name.size != strlen(scanned->base) || memcmp(name.data, scanned->base, name.size) != 0)
 		return error_set(loading->error, -ESTALE, "'%s' has changed: it now belongs to '%.*s'", document->file->path,
 				 (int)name.size, (const char *)name.data);
+	const char *difference = library->base->whole ? logic_problem_difference(&head, &scanned->problem) : NULL;
+	if (difference)
+		return error_set(loading->error, -ESTALE, "'%s' has changed: its %s is another one", document->file->path, difference);
 	return 0;
 }
 
-static int load_file(struct loading *loading, const struct logic_file *file)
+static int load_file(struct loading *loading, const struct logic_file *file, struct library_tables *tables)
 {
 	struct logic_library *library = loading->library;
 	_cleanup_(logic_document_release) struct logic_document document = { 0 };
@@ -292,7 +297,7 @@ static int load_file(struct loading *loading, const struct logic_file *file)
 	document.custom_kernels = loading->options->custom_kernels;
 	int r = logic_document_read(&library->arena, file, &document, loading->error);
 	if (r == 0)
-		r = check_base(loading, &document);
+		r = check_head(loading, &document);
 	if (r == 0)
 		r = reserve_solutions(library, document.solutions->n);
 	if (r < 0)
@@ -308,7 +313,7 @@ static int load_file(struct loading *loading, const struct logic_file *file)
 			return r;
 	}
 	r = number_solutions(loading, &document, first);
-	return r < 0 ? r : read_table(loading, &document, first);
+	return r < 0 ? r : read_table(loading, &document, first, &tables->of[document.kind]);
 }
 
 static int name_solutions(struct loading *loading)
@@ -323,9 +328,9 @@ static int name_solutions(struct loading *loading)
 		if (!loaded->solution)
 			continue;
 		text.size = 0;
-		solution_print_name(loaded->problem, loaded->solution, rules, &text);
+		solution_print_name(public->file->arch, loaded->problem, loaded->solution, rules, &text);
 		size_t length = text.size;
-		solution_print_kernel_name(loaded->problem, loaded->solution, rules, &text);
+		solution_print_kernel_name(public->file->arch, loaded->problem, loaded->solution, rules, &text);
 		if (text.failed)
 			return -ENOMEM;
 		public->name = arena_strndup(&library->arena, (const char *)text.data, length);
@@ -395,6 +400,20 @@ int logic_stable_first_index(const struct logic_catalog *catalog, const struct l
 	return 0;
 }
 
+static int make_tables(struct logic_library *library)
+{
+	const struct logic_base *base = library->base;
+
+	if (base->whole) {
+		int r = dat_tree_new(&library->arena, base->files, base->n_files, DAT_BY_PREDICATES, &library->tree);
+		if (r < 0)
+			return r;
+	}
+	library->n_tables = base->whole ? library->tree.n_branches : 1;
+	library->tables = arena_new(&library->arena, struct library_tables, library->n_tables);
+	return library->tables ? 0 : -ENOMEM;
+}
+
 static int load_files(struct loading *loading)
 {
 	struct logic_library *library = loading->library;
@@ -402,18 +421,19 @@ static int load_files(struct loading *loading)
 	int first = loading->next_index;
 
 	for (size_t i = 0; i < base->n_files; i++) {
-		int r = load_file(loading, base->files[i]);
+		int r = load_file(loading, base->files[i], &library->tables[base->whole ? library->tree.branch_of[i] : 0]);
 		if (r < 0)
 			return r;
 	}
-	if (!loading->naming && loading->next_index - first > 1 << 16)
+	if (!loading->naming && !base->whole && loading->next_index - first > 1 << 16)
 		return error_set(loading->error, -E2BIG, "'%s' has %zu solutions, at most 65536 are possible", base->name,
 				 library->n_solutions);
-	for (int i = 0; i < N_LIBRARY_KINDS; i++) {
-		int r = i == KIND_FREE_SIZE ? 0 : sort_rows(&library->tables[i]);
-		if (r < 0)
-			return r;
-	}
+	for (size_t i = 0; i < library->n_tables; i++)
+		for (int kind = 0; kind < N_LIBRARY_KINDS; kind++) {
+			int r = kind == KIND_FREE_SIZE ? 0 : sort_rows(&library->tables[i].of[kind]);
+			if (r < 0)
+				return r;
+		}
 	int r = name_solutions(loading);
 	return r < 0 ? r : find_kernels(library);
 }
@@ -424,23 +444,16 @@ static int load(const struct logic_catalog *catalog, struct loading *loading)
 	struct logic_library *library = loading->library;
 	const struct logic_base *base = library->base;
 
-	library->cu_count = base->files[0]->cu_count;
-	library->arch = arena_strdup(&library->arena, base->arch);
-	if (!library->arch)
-		return -ENOMEM;
-	if (options->names == LOGIC_NAMES_TENSILE) {
+	int r = make_tables(library);
+	if (r == 0 && options->names == LOGIC_NAMES_TENSILE) {
 		loading->naming = options->naming;
-		if (!loading->naming) {
-			int r = logic_catalog_naming(catalog, base->arch, &loading->naming, loading->error);
-			if (r < 0)
-				return r;
-		}
-	} else {
+		if (!loading->naming)
+			r = logic_catalog_naming(catalog, base->arch, &loading->naming, loading->error);
+	} else if (r == 0 && !base->whole) {
 		loading->next_index = logic_stable_first_index(catalog, base);
-		if (loading->next_index < 0)
-			return loading->next_index;
+		r = MIN(loading->next_index, 0);
 	}
-	return load_files(loading);
+	return r < 0 ? r : load_files(loading);
 }
 
 int logic_load(const struct logic_catalog *catalog, const struct logic_base *base, const struct logic_options *options,
@@ -468,6 +481,16 @@ const struct logic_solution *logic_solutions(const struct logic_library *library
 {
 	*ret_n = library->n_solutions;
 	return library->solutions;
+}
+
+int logic_foreach_mistake(const struct logic_library *library, int (*callback)(void *userdata, const char *message), void *userdata)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < library->n_solutions && r == 0; i++)
+		if (library->solutions[i].mistaken)
+			r = callback(userdata, library->solutions[i].left_out);
+	return r;
 }
 
 const size_t *logic_kernels(const struct logic_library *library, size_t *ret_n)

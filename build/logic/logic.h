@@ -29,7 +29,8 @@ struct logic_file {
 
 struct logic_base {			/* one <name>.dat and <name>.co */
 	const char *name;		/* file name without suffix: "TensileLibrary_..._gfx942" */
-	const char *arch;
+	const char *arch;		/* "": several */
+	bool whole;			/* a library that is not loaded piece by piece: all that there is */
 	const struct logic_file *const *files;	/* in sorted order of relative */
 	size_t n_files;
 	const char *fault;		/* NULL, or why the base cannot be served (two files with the same name but different problem types) */
@@ -45,6 +46,7 @@ struct logic_catalog {
 	size_t n_bases;
 	const char *const *archs;	/* sorted */
 	size_t n_archs;
+	const struct logic_base *wholes;	/* one for each of archs: "TensileLibrary_<arch>", of all files of its bases without fault */
 	const struct logic_fault *faults;
 	size_t n_faults;
 };
@@ -53,6 +55,13 @@ struct logic_catalog {
  * single files are in the catalog. */
 int logic_scan(const char *folder, struct logic_catalog **ret_catalog, struct error *error);
 struct logic_catalog *logic_catalog_unref(struct logic_catalog *catalog);
+
+/* The whole of an arch, or NULL. */
+const struct logic_base *logic_whole(const struct logic_catalog *catalog, const char *arch);
+
+/* "TensileLibrary": the wholes of all archs that are wanted as one base, for free() before the catalog goes. */
+int logic_join_wholes(const struct logic_catalog *catalog, bool (*wanted)(const void *userdata, const char *arch), const void *userdata,
+		      struct logic_base **ret_whole);
 
 /* ---- solutions -------------------------------------------------------------------------------------------------------- */
 
@@ -68,14 +77,14 @@ struct logic_solution {
 	const char *custom_kernel;	/* "" or its name */
 	struct gemm_params params;	/* for the generator */
 	const char *left_out;		/* NULL, or the reason the filter gave */
-	bool mistaken;			/* left out for a mistake in the logic: left_out names file, line, key and value */
+	bool mistaken;			/* for a mistake in the logic: left_out names file, line, key and value */
 };
 
 struct logic_library;			/* all of one base */
 
 /*
  * Loads a base. `filter` is asked for every solution in order: 0 keeps it, a negative errno leaves it out of kernels and .dat
- * with the reason in `error`. NULL keeps all (--keep-all).
+ * with the reason in `error`. NULL keeps all (--keep-all). Solutions of a whole stand in the order of all files.
  *
  * Before the filter is asked, a solution is left out when it has a parameter that is unknown or of the wrong kind, or parameters
  * that contradict each other (left_out then names file, line, key and value), or says something struct gemm_params has no word
@@ -83,7 +92,7 @@ struct logic_library;			/* all of one base */
  * that are too broken to have a name. Left-out solutions keep their index, so the indices of the others do not depend on what can
  * be generated.
  */
-typedef int (*logic_filter)(void *userdata, const struct gemm_params *params, struct error *error);
+typedef int (*logic_filter)(void *userdata, const char *arch, const struct gemm_params *params, struct error *error);
 
 struct logic_naming;
 
@@ -91,7 +100,7 @@ struct logic_options {
 	enum logic_names names;
 	logic_filter filter;
 	void *userdata;
-	/* For LOGIC_NAMES_TENSILE. NULL: made from all files of the arch at the first load that needs it, and kept with the catalog. */
+	/* For LOGIC_NAMES_TENSILE. NULL: made from the whole of the arch at the first load that needs it, and kept with the catalog. */
 	const struct logic_naming *naming;
 	/* Folder with sources <name>.s of hand-written kernels (hipBLASLt: tensilelite/Tensile/CustomKernels). They say which arguments such
 	 * a kernel takes, which the .dat passes on to the host. NULL: the logic's word is taken. */
@@ -107,26 +116,31 @@ int logic_load(const struct logic_catalog *catalog, const struct logic_base *bas
 struct logic_library *logic_library_unref(struct logic_library *library);
 
 /*
- * LOGIC_NAMES_TENSILE makes names from the parameters that vary among all solutions of the arch, and numbers solutions through
- * over all files of the arch in sorted order. So every file has to be looked at once; what is needed of a file is its summary,
+ * LOGIC_NAMES_TENSILE makes names from the parameters that vary among all solutions of a build, and numbers solutions through
+ * over all files of it in sorted order. So every file has to be looked at once; what is needed of a file is its summary,
  * about a kilobyte that depends on nothing but the file's bytes (and the version of this library, which is in it): keep it under
  * the file's digest.
  *
- *     r = logic_naming_new(catalog, "gfx942", get_summary, cache, &naming, &error);
+ *     r = logic_naming_new(logic_whole(catalog, "gfx942"), get_summary, cache, &naming, &error);
  *
  * `get` gives the summary of a file, from a cache or from logic_summarize(); NULL stands for the latter. A file without a readable
  * summary counts as one without solutions; its own base will say why.
- * LOGIC_NAMES_STABLE needs none of this: names come from a solution's own parameters, indices from the name of the base.
+ * LOGIC_NAMES_STABLE needs none of this: names come from a solution's own parameters, indices from the name of the base; those of a whole
+ * begin at 0.
  */
 typedef int (*logic_get_summary)(void *userdata, const struct logic_file *file, struct buffer *ret_summary, struct error *error);
 
 int logic_summarize(const struct logic_file *file, struct buffer *ret_summary, struct error *error);
-int logic_naming_new(const struct logic_catalog *catalog, const char *arch, logic_get_summary get, void *userdata,
-		     struct logic_naming **ret_naming, struct error *error);
+int logic_naming_new(const struct logic_base *whole, logic_get_summary get, void *userdata, struct logic_naming **ret_naming,
+		     struct error *error);
 struct logic_naming *logic_naming_unref(struct logic_naming *naming);
 
 /* Every solution of the base, left-out ones included, in library order. */
 const struct logic_solution *logic_solutions(const struct logic_library *library, size_t *ret_n);
+
+/* Solutions that are left out for a mistake in the logic: calls back with what is wrong with each, and where. Stops when the callback returns
+ * non-zero and returns that. */
+int logic_foreach_mistake(const struct logic_library *library, int (*callback)(void *userdata, const char *message), void *userdata);
 
 /* The unique kernels of the kept solutions, in the order of their first solution: indices into logic_solutions(). */
 const size_t *logic_kernels(const struct logic_library *library, size_t *ret_n);
@@ -151,7 +165,7 @@ int logic_foreach_helper(const struct logic_library *library, logic_helper_callb
  */
 int logic_write_solution(const struct logic_library *library, size_t solution, struct buffer *ret_text, struct error *error);
 
-/* The .dat of the base, MessagePack. */
+/* The .dat of the base, MessagePack: its solutions, and the tables that lead to them; that of a whole begins with the hardware. */
 int logic_write_dat(const struct logic_library *library, struct buffer *ret_dat);
 
 /*
@@ -172,7 +186,7 @@ int logic_check(const struct logic_base *base, const char *custom_kernels, logic
 /* The same content as YAML (TensileCreateLibrary --library-format yaml). -EINVAL: not MessagePack. */
 int logic_dat_to_yaml(const struct buffer *dat, struct buffer *ret_yaml);
 
-/* TensileLibrary_lazy_<arch>.dat; needs only the catalog (bases without fault). */
+/* TensileLibrary_lazy_<arch>.dat: from hardware and problem type to the name of a base. Needs only the catalog (bases without fault). */
 int logic_write_master(const struct logic_catalog *catalog, const char *arch, struct buffer *ret_dat);
 
 /* TensileLiteLibrary_lazy_<arch>_Mapping.dat: the smallest index in each base -> the base's name. `naming` NULL: of LOGIC_NAMES_STABLE. */

@@ -112,8 +112,17 @@ static void print_parameter(const struct solution *solution, const struct naming
 	print_value(&solution->value[parameter], text);
 }
 
-static void print_name(const struct logic_problem *problem, const struct solution *solution, const struct naming *naming, bool kernel,
-		       struct buffer *text)
+/* Keys of every kernel's state that are no parameters: ISA before InnerUnroll, Kernel before KernelLanguage. */
+static void print_other(const char *arch, const struct naming *naming, enum parameter next, struct buffer *text)
+{
+	if (next == P_InnerUnroll && naming && naming->arch_varies)
+		buffer_printf(text, "_ISA%s", arch + strlen("gfx"));
+	if (next == P_KernelLanguage)
+		buffer_append_string(text, "_K1");
+}
+
+static void print_name(const char *arch, const struct logic_problem *problem, const struct solution *solution, const struct naming *naming,
+		       bool kernel, struct buffer *text)
 {
 	const int *mi = solution->mi_block;
 
@@ -130,22 +139,20 @@ static void print_name(const struct logic_problem *problem, const struct solutio
 	if (!naming && solution->mi && (mi[4] != 1 || mi[5] != 1))
 		buffer_printf(text, "_%dx%d", mi[4], mi[5]);
 	buffer_append_string(text, "_SN");
-	/* "Kernel" is a key of every kernel's state, between InterleaveAlpha and KernelLanguage */
 	for (int i = 0; i < N_PARAMETERS; i++) {
-		if (i == P_KernelLanguage)
-			buffer_append_string(text, "_K1");
+		print_other(arch, naming, (enum parameter)i, text);
 		print_parameter(solution, naming, kernel, (enum parameter)i, text);
 	}
 }
 
-void solution_print_name(const struct logic_problem *problem, const struct solution *solution, const struct naming *naming,
-			 struct buffer *text)
+void solution_print_name(const char *arch, const struct logic_problem *problem, const struct solution *solution,
+			 const struct naming *naming, struct buffer *text)
 {
-	print_name(problem, solution, naming, false, text);
+	print_name(arch, problem, solution, naming, false, text);
 }
 
-void solution_print_kernel_name(const struct logic_problem *problem, const struct solution *solution, const struct naming *naming,
-				struct buffer *text)
+void solution_print_kernel_name(const char *arch, const struct logic_problem *problem, const struct solution *solution,
+				const struct naming *naming, struct buffer *text)
 {
-	print_name(problem, solution, naming, true, text);
+	print_name(arch, problem, solution, naming, true, text);
 }

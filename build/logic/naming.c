@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the peer's names and indices need to know about all files of an arch.
+ * What the peer's names and indices need to know about all files of a build.
  *
  * The peer finds the parameters whose values differ between any two kernels of a build (SolutionStructs.getMinNaming). "Differs
  * from some other" can be merged: a file's summary says for each parameter whether it varies inside the file, and a digest of its
@@ -163,7 +163,7 @@ static int compare_files(const void *a, const void *b)
 
 static void merge_summaries(struct logic_naming *naming)
 {
-	const struct summary *first = NULL;
+	const struct file_index *first = NULL;
 	int next = 0;
 
 	for (size_t i = 0; i < naming->n_files; i++) {
@@ -173,41 +173,29 @@ static void merge_summaries(struct logic_naming *naming)
 		next = i ? next + (int)summary->n_solutions : summary->largest_index + 1;
 		if (!summary->n_named)
 			continue;
-		first = first ? first : summary;
+		first = first ? first : &naming->files[i];
+		naming->rules.arch_varies |= strcmp(first->file->arch, naming->files[i].file->arch) != 0;
 		for (int p = 0; p < N_PARAMETERS; p++)
 			naming->rules.varies[p] |= summary->parameters[p].varies ||
-						   summary->parameters[p].digest != first->parameters[p].digest;
+						   summary->parameters[p].digest != first->summary.parameters[p].digest;
 	}
 }
 
-static size_t count_files(const struct logic_catalog *catalog, const char *arch, struct file_index *files)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < catalog->n_bases; i++)
-		for (size_t k = 0; strcmp(catalog->bases[i].arch, arch) == 0 && k < catalog->bases[i].n_files; k++, n++)
-			if (files)
-				files[n].file = catalog->bases[i].files[k];
-	return n;
-}
-
-int logic_naming_new(const struct logic_catalog *catalog, const char *arch, logic_get_summary get, void *userdata,
-		     struct logic_naming **ret_naming, struct error *error)
+int logic_naming_new(const struct logic_base *whole, logic_get_summary get, void *userdata, struct logic_naming **ret_naming,
+		     struct error *error)
 {
 	struct logic_naming *naming = calloc(1, sizeof(*naming));
 	int r = naming ? 0 : -ENOMEM;
 
 	if (r == 0) {
-		naming->n_files = count_files(catalog, arch, NULL);
-		naming->files = calloc(naming->n_files + 1, sizeof(*naming->files));
+		naming->n_files = whole->n_files;
+		naming->files = calloc(whole->n_files + 1, sizeof(*naming->files));
 		r = naming->files ? 0 : -ENOMEM;
 	}
-	if (r == 0) {
-		count_files(catalog, arch, naming->files);
-		qsort(naming->files, naming->n_files, sizeof(*naming->files), compare_files);
-	}
-	for (size_t i = 0; r == 0 && i < naming->n_files; i++)
+	for (size_t i = 0; r == 0 && i < whole->n_files; i++) {
+		naming->files[i].file = whole->files[i];
 		r = load_summary(&naming->files[i], get ? get : get_fresh, userdata);
+	}
 	if (r < 0) {
 		logic_naming_unref(naming);
 		return r;

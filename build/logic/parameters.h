@@ -84,13 +84,14 @@ int solution_to_gemm(const struct logic_problem *problem, const struct solution 
 /* Which parameters vary among the kernels of a build, for the peer's naming. */
 struct naming {
 	bool varies[N_PARAMETERS];
+	bool arch_varies;
 };
 
 /* Names are made per the peer's rules with `naming`, or stable ones without (NULL). */
-void solution_print_name(const struct logic_problem *problem, const struct solution *solution, const struct naming *naming,
-			 struct buffer *text);
-void solution_print_kernel_name(const struct logic_problem *problem, const struct solution *solution, const struct naming *naming,
-				struct buffer *text);
+void solution_print_name(const char *arch, const struct logic_problem *problem, const struct solution *solution,
+			 const struct naming *naming, struct buffer *text);
+void solution_print_kernel_name(const char *arch, const struct logic_problem *problem, const struct solution *solution,
+				const struct naming *naming, struct buffer *text);
 
 static inline int number_of(const struct solution *solution, enum parameter parameter)
 {

@@ -257,7 +257,7 @@ static int group(struct scan *scan)
 	catalog->bases = bases;
 	catalog->archs = archs;
 	scan->catalog->namings = arena_new(arena, struct logic_naming *, catalog->n_archs);
-	return scan->catalog->namings ? 0 : -ENOMEM;
+	return scan->catalog->namings ? logic_make_wholes(arena, catalog) : -ENOMEM;
 }
 
 static int keep_faults(struct scan *scan)
@@ -333,7 +333,7 @@ int logic_catalog_naming(const struct logic_catalog *catalog, const char *arch, 
 		return -ENOENT;
 	pthread_mutex_lock(&all->lock);
 	if (!all->namings[i])
-		r = logic_naming_new(catalog, arch, NULL, NULL, &all->namings[i], error);
+		r = logic_naming_new(&catalog->wholes[i], NULL, NULL, &all->namings[i], error);
 	if (r == 0)
 		*ret_naming = all->namings[i];
 	pthread_mutex_unlock(&all->lock);

@@ -65,6 +65,17 @@ bool logic_value_equal(const struct logic_value *a, const struct logic_value *b)
 	return true;
 }
 
+int logic_value_compare(const struct logic_value *a, const struct logic_value *b)
+{
+	double x, y;
+
+	if (as_number(a, &x) && as_number(b, &y))
+		return (x > y) - (x < y);
+	if (a->type == YAML_STRING && b->type == YAML_STRING)
+		return strcmp(a->string, b->string);
+	return a->type - b->type;	/* the peer sorts no others */
+}
+
 static uint64_t digest_bytes(uint64_t digest, const void *bytes, size_t size)
 {
 	for (size_t i = 0; i < size; i++)

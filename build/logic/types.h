@@ -41,6 +41,9 @@ struct logic_value {
 /* Equal as the peer compares: true is 1, and 1 is 1.0. */
 bool logic_value_equal(const struct logic_value *a, const struct logic_value *b);
 
+/* Less than, equal to or greater than 0, as the peer sorts: numbers by size, strings by their characters. */
+int logic_value_compare(const struct logic_value *a, const struct logic_value *b);
+
 /* The same for hashing: equal values have equal digests. */
 uint64_t logic_value_digest(const struct logic_value *value);
 

@@ -38,6 +38,12 @@ enum tensilefs_bundle {
 	TENSILEFS_BUNDLE_NONE,		/* the code object itself */
 };
 
+enum tensilefs_library {		/* how the library is cut into files */
+	TENSILEFS_LIBRARY_LAZY,		/* one .dat and .co for each problem type, and a .dat that leads to them */
+	TENSILEFS_LIBRARY_SEPARATE,	/* one of each for an architecture */
+	TENSILEFS_LIBRARY_MERGED,	/* one .dat for all architectures, one .co for each */
+};
+
 struct tensilefs_options {		/* zero is the default of everything but `logic` */
 	const char *logic;		/* a folder of logic files, or one file */
 	const char *cache;		/* a folder for built files; NULL: they are kept in memory only */
@@ -50,6 +56,7 @@ struct tensilefs_options {		/* zero is the default of everything but `logic` */
 	const char *custom_kernels;	/* folder of hand-written kernels; NULL: that of the hipBLASLt checkout around `logic` */
 	int metadata_only;		/* no code objects; with keep_all also architectures that no kernels are generated for */
 	int library_yaml;		/* metadata as YAML: ".yaml" instead of ".dat" */
+	enum tensilefs_library library;
 };
 
 /* -ENOENT, -ENODATA and others when there is no usable logic. Single logic files that cannot be used are left out: tensilefs_fault(). */

@@ -24,7 +24,7 @@ struct corpus {
 	unsigned libraries;
 };
 
-static int filter_generated(void *userdata, const struct gemm_params *params, struct error *error)
+static int filter_generated(void *userdata, const char *arch, const struct gemm_params *params, struct error *error)
 {
 	struct gemm_config config;
 

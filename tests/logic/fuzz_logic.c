@@ -19,7 +19,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
-static int keep(void *userdata, const struct gemm_params *params, struct error *error)
+static int keep(void *userdata, const char *arch, const struct gemm_params *params, struct error *error)
 {
 	return params->depth_u % 3 ? 0 : -EOPNOTSUPP;
 }

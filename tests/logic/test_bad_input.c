@@ -8,7 +8,7 @@
 #define GRID "gfx942/GridBased/sample_Cijk_Alik_Bljk_HHS_BH_Bias_HAS_SAV_UserArgs.yaml"
 #define GOOD "gfx942/Equality/sample_Cijk_Alik_Bljk_BBS_BH_UserArgs.yaml"
 
-static int keep(void *userdata, const struct gemm_params *params, struct error *error)
+static int keep(void *userdata, const char *arch, const struct gemm_params *params, struct error *error)
 {
 	return 0;
 }

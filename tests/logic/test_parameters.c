@@ -96,7 +96,7 @@ static struct logic_naming *name(const struct logic_catalog *catalog, struct cac
 	struct logic_naming *naming;
 	struct error error = { 0 };
 
-	assert_int_equal(logic_naming_new(catalog, "gfx942", get_cached, cache, &naming, &error), 0);
+	assert_int_equal(logic_naming_new(logic_whole(catalog, "gfx942"), get_cached, cache, &naming, &error), 0);
 	return naming;
 }
 

@@ -142,7 +142,7 @@ static void metadata_equals_the_peers(void **state)
 
 	snprintf(path, sizeof(path), "%s/kernels.txt", corpus->peer);
 	char *list = read_file(path, NULL);
-	assert_int_equal(logic_naming_new(corpus->catalog, "gfx942", NULL, NULL, &naming, &error), 0);
+	assert_int_equal(logic_naming_new(logic_whole(corpus->catalog, "gfx942"), NULL, NULL, &naming, &error), 0);
 	char *custom = make_custom_kernels(list);
 	const struct logic_options options = { .names = LOGIC_NAMES_TENSILE, .naming = naming, .custom_kernels = custom };
 	for (size_t i = 0; i < corpus->catalog->n_bases; i++) {
@@ -165,7 +165,7 @@ static void metadata_equals_the_peers(void **state)
 	free(list);
 }
 
-static int keep(void *userdata, const struct gemm_params *params, struct error *error)
+static int keep(void *userdata, const char *arch, const struct gemm_params *params, struct error *error)
 {
 	return 0;
 }

@@ -67,7 +67,7 @@ static void check_against_peer(const char *folder, const char *asset)
 	struct buffer dat = { 0 }, kernels = { 0 };
 	struct error error = { 0 };
 
-	assert_int_equal(logic_naming_new(catalog, "gfx942", NULL, NULL, &naming, &error), 0);
+	assert_int_equal(logic_naming_new(logic_whole(catalog, "gfx942"), NULL, NULL, &naming, &error), 0);
 	const struct logic_options options = { .names = LOGIC_NAMES_TENSILE, .naming = naming };
 	for (size_t i = 0; i < catalog->n_bases; i++) {
 		struct logic_library *library = load(catalog, &catalog->bases[i], &options);
@@ -207,7 +207,7 @@ static void stable_names_tell_kernels_apart(void **state)
 	remove_folder(folder);
 }
 
-static int only_small_tiles(void *userdata, const struct gemm_params *params, struct error *error)
+static int only_small_tiles(void *userdata, const char *arch, const struct gemm_params *params, struct error *error)
 {
 	(*(size_t *)userdata)++;
 	return params->macro_tile[0] * params->macro_tile[1] <= 32 * 32 ? 0 : error_set(error, -EOPNOTSUPP, "a large tile");
@@ -311,7 +311,7 @@ static void check_mapping(const struct logic_catalog *catalog, enum logic_names 
 	int64_t before = -1;
 
 	if (names == LOGIC_NAMES_TENSILE)
-		assert_int_equal(logic_naming_new(catalog, "gfx942", NULL, NULL, &naming, &error), 0);
+		assert_int_equal(logic_naming_new(logic_whole(catalog, "gfx942"), NULL, NULL, &naming, &error), 0);
 	const struct logic_options options = { .names = names, .naming = naming };
 	assert_int_equal(logic_write_mapping(catalog, "gfx942", naming, &dat), 0);
 	msgpack_unpacked_init(&unpacked);

@@ -160,7 +160,7 @@ static void measure_mount(const struct bench *bench)
 
 /* ---- parsing and generating ------------------------------------------------------------------------------------------- */
 
-static int filter(void *userdata, const struct gemm_params *params, struct error *error)
+static int filter(void *userdata, const char *arch, const struct gemm_params *params, struct error *error)
 {
 	struct gemm_config config;
 

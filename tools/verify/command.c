@@ -81,7 +81,7 @@ static int take_options(struct verification *v, int *argc, char **argv)
 
 /* ---- what a base has -------------------------------------------------------------------------------------------------- */
 
-static int filter_generated(void *userdata, const struct gemm_params *params, struct error *error)
+static int filter_generated(void *userdata, const char *arch, const struct gemm_params *params, struct error *error)
 {
 	struct gemm_config config;
 
