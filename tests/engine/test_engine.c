@@ -42,6 +42,49 @@ static void test_bytes_do_not_depend_on_workers_cache_or_place(void **state)
 	engine_unref(four);
 }
 
+static int add_name(void *userdata, const char *name)
+{
+	buffer_printf(userdata, "%s\n", name);
+	return 0;
+}
+
+/* Names of the kernels of all code objects, a line each. */
+static char *all_kernels(struct engine *engine)
+{
+	struct buffer names = { 0 };
+
+	for (size_t i = 0; i < engine_n_files(engine, 0); i++)
+		if (engine_file_kind(engine_file(engine, 0, i)) == ENGINE_CODE_OBJECT)
+			assert_int_equal(engine_foreach_kernel(engine, engine_file(engine, 0, i), add_name, &names, NULL), 0);
+	buffer_append(&names, "", 1);
+	assert_false(names.failed);
+	return (char *)names.data;
+}
+
+static void test_a_whole_library_has_the_kernels_of_its_parts(void **state)
+{
+	struct engine_options options = { .logic = copy_logic(state, "logic", 5), .bundle = BUNDLE_NONE, .jobs = 2 };
+	struct engine *lazy = open_engine(&options);
+	options.library = ENGINE_LIBRARY_SEPARATE;
+	struct engine *separate = open_engine(&options);
+	_cleanup_free_ char *parts = all_kernels(lazy), *whole = all_kernels(separate);
+	unsigned n = 0;
+
+	assert_int_equal(strlen(parts), strlen(whole));
+	for (char *line = strtok(parts, "\n"); line; line = strtok(NULL, "\n"), n++)
+		assert_non_null(strstr(whole, line));
+	struct engine_file *object = engine_lookup(separate, "gfx942", "TensileLibrary_gfx942.co");
+	_cleanup_(artifact_unref_p) struct artifact *artifact = get(separate, object);
+	assert_int_equal(artifact->items, n);
+	assert_non_null(memmem(artifact->data, artifact->size, whole, strcspn(whole, "\n")));
+	_cleanup_(artifact_unref_p) struct artifact *manifest = get(separate, engine_lookup(separate, "gfx942", "TensileManifest.txt"));
+	static const char files[] = "TensileLibrary_gfx942.dat\nKernels.so-000-gfx942.hsaco\nTensileLibrary_gfx942.co\n";
+	assert_int_equal(manifest->size, strlen(files));
+	assert_memory_equal(manifest->data, files, strlen(files));
+	engine_unref(separate);
+	engine_unref(lazy);
+}
+
 static void test_a_second_engine_builds_and_parses_nothing(void **state)
 {
 	struct engine_options options = {
@@ -453,6 +496,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_bytes_do_not_depend_on_workers_cache_or_place),
+		TEST(test_a_whole_library_has_the_kernels_of_its_parts),
 		TEST(test_a_second_engine_builds_and_parses_nothing),
 		TEST(test_what_is_in_the_cache_is_known_without_building),
 		TEST(test_readers_of_one_file_share_one_build),

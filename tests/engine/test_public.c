@@ -73,6 +73,34 @@ static void test_metadata_can_be_had_alone(void **state)
 	tensilefs_close(library);
 }
 
+static int count_file(void *userdata, const char *name)
+{
+	++*(int *)userdata;
+	return 0;
+}
+
+static void test_a_library_can_be_had_as_a_whole(void **state)
+{
+	struct tensilefs_options options = {
+		.logic = TENSILEFS_SOURCE "/tests/assets/logic/archs", .keep_all = 1, .metadata_only = 1, .library = TENSILEFS_LIBRARY_MERGED,
+	};
+	struct tensilefs_bytes here, there;
+	struct tensilefs *library;
+	int n = 0;
+
+	assert_int_equal(tensilefs_open(&options, &library, NULL), 0);
+	assert_int_equal(tensilefs_foreach(library, "gfx90a", count_file, &n), 0);
+	assert_int_equal(n, 1);
+	assert_int_equal(tensilefs_get(library, "gfx90a", "TensileLibrary.dat", &here, NULL), 0);
+	assert_int_equal(tensilefs_get(library, "gfx1100", "TensileLibrary.dat", &there, NULL), 0);
+	assert_int_equal(here.size, there.size);
+	assert_memory_equal(here.data, there.data, here.size);
+	assert_non_null(memmem(here.data, here.size, "gfx1201", 7));
+	tensilefs_bytes_release(&here);
+	tensilefs_bytes_release(&there);
+	tensilefs_close(library);
+}
+
 static void test_mistakes_are_answered_with_a_reason(void **state)
 {
 	struct tensilefs_options options = { .logic = "/no/such/logic" };
@@ -96,6 +124,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_an_application_gets_bytes_that_outlive_the_library),
 		cmocka_unit_test(test_metadata_can_be_had_alone),
+		cmocka_unit_test(test_a_library_can_be_had_as_a_whole),
 		cmocka_unit_test(test_mistakes_are_answered_with_a_reason),
 	};
 	return cmocka_run_group_tests_name("public", tests, NULL, NULL);

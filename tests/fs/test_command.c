@@ -301,6 +301,21 @@ static void test_layouts_and_formats_of_the_peer(void **state)
 	must_complain_once(state, "--layout: 'round' is not one of 'arch', 'flat'");
 }
 
+static void test_whole_libraries_are_those_of_the_peer(void **state)
+{
+	const char *assets = in_scratch(state, "assets"), *out = in_scratch(state, "wholes"), *options = "--metadata-only --keep-all --names tensile";
+
+	assert_int_equal(shell("cp -r '%s/../../tests/assets/logic' '%s' && mkdir '%s'", sample_logic(), assets, out), 0);
+	assert_int_equal(run(state, "build --no-cache %s --layout flat --library separate '%s' '%s/separate'", options, sample_logic(), out), 0);
+	assert_int_equal(run(state, "build --no-cache %s --layout flat --library merged '%s/archs' '%s/merged'", options, assets, out), 0);
+	assert_int_equal(shell("cd '%s' && sha256sum -c --quiet '%s/wholes-peer.sha256' && test $(ls * | grep -c dat) = 2", out, assets), 0);
+	/* in folders of architectures, each has the one for all */
+	assert_int_equal(run(state, "build --no-cache %s --library merged '%s/archs' '%s/folders'", options, assets, out), 0);
+	assert_int_equal(shell("cd '%s/folders' && for f in */TensileLibrary.dat; do cmp $f ../merged/TensileLibrary.dat || exit 1; done", out), 0);
+	assert_int_equal(run(state, "build --library round '%s' x", sample_logic()), 2);
+	must_complain_once(state, "--library: 'round' is not one of 'lazy', 'separate', 'merged'");
+}
+
 static void test_hand_written_kernels_are_found_beside_the_logic(void **state)
 {
 	const char *logic = copy_logic(state, "hipBLASLt/library/Logic", 1), *out = in_scratch(state, "built");
@@ -383,6 +398,7 @@ int main(void)
 		TEST(test_metadata_alone_is_the_peers),
 		TEST(test_metadata_of_architectures_without_kernels_is_the_peers),
 		TEST(test_layouts_and_formats_of_the_peer),
+		TEST(test_whole_libraries_are_those_of_the_peer),
 		TEST(test_hand_written_kernels_are_found_beside_the_logic),
 		TEST(test_checking_logic_tells_file_line_and_solution),
 		TEST(test_the_cache_can_be_looked_after),

@@ -81,6 +81,21 @@ static void test_a_copy_equals_a_build(void **state)
 	assert_int_equal(mount_end(&mount), 0);
 }
 
+static void test_a_flat_mount_is_one_folder(void **state)
+{
+	const char *logic = copy_logic(state, "logic", 3), *options = "--layout flat --library merged";
+	const char *built = build(state, logic, options);
+	struct mount mount = mount_logic(state, logic, "--no-cache -o layout=flat,library=merged");
+
+	assert_int_equal(shell("test \"$(ls -A '%s' | LC_ALL=C sort | tr '\\n' ' ')\" = 'Kernels.so-000-gfx942.hsaco TensileLibrary.dat "
+			       "TensileLibrary_gfx942.co TensileManifest.txt '", mount.path), 0);
+	assert_int_equal(mount_number(&mount, "builds"), 0);
+	assert_int_equal(shell("cp -r '%s' '%s' && diff -r '%s' '%s'", mount.path, in_scratch(state, "copy"), built, in_scratch(state, "copy")), 0);
+	assert_int_equal(shell("ls '%s/.tensilefs/asm/gfx942/TensileLibrary_gfx942.co' | grep -q '[.]s$'", mount.path), 0);
+	assert_int_equal(shell("test -e '%s/gfx942' || test -e '%s/TensileLibrary_lazy_gfx942.dat'", mount.path, mount.path), 1);
+	assert_int_equal(mount_end(&mount), 0);
+}
+
 static void test_a_random_reader_builds_nothing_ahead(void **state)
 {
 	struct mount mount = mount_logic(state, sample_logic(), "--no-cache");
@@ -508,6 +523,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_names_build_nothing),
 		TEST(test_a_copy_equals_a_build),
+		TEST(test_a_flat_mount_is_one_folder),
 		TEST(test_a_random_reader_builds_nothing_ahead),
 		TEST(test_a_second_mount_builds_nothing),
 		TEST(test_the_first_touch_sees_the_exact_size),

@@ -80,34 +80,39 @@ static void test_a_half_written_file_is_seen_when_it_is_whole(void **state)
 	assert_int_equal(mount_end(&mount), 0);
 }
 
-/* Cuts a logic file off in the head, or in the solutions. */
-static void check_broken(void **state, const char *cut)
+/* Cuts a logic file off in the head, or in the solutions. `folder` is where the files of the mount are: below it, or "". */
+static void check_broken(void **state, const char *cut, const char *options, const char *folder)
 {
 	const char *logic = copy_logic(state, "logic", 2), *broken = logic_file(state, logic, 1), *good = in_scratch(state, "good");
 	const char *first = in_scratch(state, "first"), *now = in_scratch(state, "now");
-	struct mount mount = mount_logic(state, logic, "--no-cache");
+	struct mount mount = mount_logic(state, logic, options);
 
-	assert_int_equal(shell("cp -r '%s/gfx942' '%s' && cp '%s' '%s'", mount.path, first, broken, good), 0);
+	assert_int_equal(shell("cp -r '%s%s' '%s' && cp '%s' '%s'", mount.path, folder, first, broken, good), 0);
 	uint64_t builds = mount_number(&mount, "builds");
 	assert_int_equal(shell("head -c %s '%s' > '%s'", cut, good, broken), 0);
 	soon("tr '\\n' ' ' < '%s/.tensilefs/status' | grep -q '\"stale\":.*%s'", mount.path, strrchr(broken, '/') + 1);
-	assert_int_equal(shell("rm -rf '%s'; cp -r '%s/gfx942' '%s' && diff -r '%s' '%s'", now, mount.path, now, first, now), 0);
+	assert_int_equal(shell("rm -rf '%s'; cp -r '%s%s' '%s' && diff -r '%s' '%s'", now, mount.path, folder, now, first, now), 0);
 	assert_int_equal(mount_number(&mount, "builds"), builds);
 	assert_int_equal(shell("sed 's/LdsPadA: 16/LdsPadA: 8/' '%s' > '%s.new' && mv '%s.new' '%s'", good, broken, broken, broken), 0);
 	soon("tr '\\n' ' ' < '%s/.tensilefs/status' | grep -q '\"stale\":\\[ *\\]'", mount.path);
-	soon("rm -rf '%s'; cp -r '%s/gfx942' '%s' && ! diff -rq '%s' '%s' >/dev/null", now, mount.path, now, first, now);
+	soon("rm -rf '%s'; cp -r '%s%s' '%s' && ! diff -rq '%s' '%s' >/dev/null", now, mount.path, folder, now, first, now);
 	assert_int_equal(mount_number(&mount, "builds"), builds + 2);		/* the .co and the .dat of that file */
 	assert_int_equal(mount_end(&mount), 0);
 }
 
 static void test_a_file_broken_in_its_head_keeps_its_last_good_version(void **state)
 {
-	check_broken(state, "200");
+	check_broken(state, "200", "--no-cache", "/gfx942");
 }
 
 static void test_a_file_broken_in_its_solutions_keeps_its_last_good_version(void **state)
 {
-	check_broken(state, "-4000");
+	check_broken(state, "-4000", "--no-cache", "/gfx942");
+}
+
+static void test_a_broken_file_keeps_the_library_that_it_is_part_of(void **state)
+{
+	check_broken(state, "200", "--no-cache -o layout=flat,library=merged", "");
 }
 
 static void test_the_whole_folder_can_be_replaced(void **state)
@@ -147,6 +152,7 @@ int main(void)
 		TEST(test_a_half_written_file_is_seen_when_it_is_whole),
 		TEST(test_a_file_broken_in_its_head_keeps_its_last_good_version),
 		TEST(test_a_file_broken_in_its_solutions_keeps_its_last_good_version),
+		TEST(test_a_broken_file_keeps_the_library_that_it_is_part_of),
 		TEST(test_the_whole_folder_can_be_replaced),
 		TEST(test_listing_while_files_come_and_go_shows_the_others_once),
 	};
