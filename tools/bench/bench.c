@@ -1,27 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The numbers that the project wants to reach, measured on this machine and printed beside what is wanted, as ratios where a machine's
- * speed has a part in them. Measures only; nothing fails for being slow.
+ * speed has a part in them; bench_mount.c has those of the mount.
  *
  *     bench TENSILEFS LOGIC
  *
- * CPU times are those of the threads and children at work, so that a busy machine disturbs them little; the two comparisons with ext4
- * are in wall clock, best of several.
+ * CPU times are those of the threads and children at work, so that a busy machine disturbs them little.
  */
 #include "base/error.h"
 #include "build/engine/engine.h"
 #include "build/gemm/gemm.h"
 #include "build/logic/logic.h"
+#include "tools/bench/common.h"
 
-#include <dirent.h>
-#include <fcntl.h>
-#include <fts.h>
-#include <signal.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
-#include <sys/vfs.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <yaml.h>
 
 struct bench {
@@ -29,133 +22,12 @@ struct bench {
 	char folder[64];		/* scratch */
 };
 
-static double clock_seconds(clockid_t id)
-{
-	struct timespec now;
-
-	clock_gettime(id, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
-static double wall(void)
-{
-	return clock_seconds(CLOCK_MONOTONIC);
-}
-
 static double cpu_of(int who)
 {
 	struct rusage usage;
 
 	getrusage(who, &usage);
 	return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) + (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1e-6;
-}
-
-static _Noreturn void give_up(const char *what, const char *why)
-{
-	fprintf(stderr, "bench: %s: %s\n", what, why);
-	exit(EXIT_FAILURE);
-}
-
-static void report(const char *what, double value, const char *unit, const char *wanted)
-{
-	printf("%-58s %10.3f %-6s wanted: %s\n", what, value, unit, wanted);
-	fflush(stdout);
-}
-
-PRINTF_LIKE(1, 2) static int shell(const char *format, ...)
-{
-	char command[4096];
-	va_list ap;
-
-	va_start(ap, format);
-	vsnprintf(command, sizeof(command), format, ap);
-	va_end(ap);
-	return system(command);
-}
-
-/* ---- mounting --------------------------------------------------------------------------------------------------------- */
-
-/* Tells the kernel to drop its copy of every logic file. */
-static void make_cold(const char *logic)
-{
-	char *const roots[] = { (char *)logic, NULL };
-	FTS *walk = fts_open(roots, FTS_LOGICAL | FTS_NOCHDIR, NULL);
-	FTSENT *entry;
-
-	while (walk && (entry = fts_read(walk))) {
-		int fd = entry->fts_info == FTS_F ? open(entry->fts_accpath, O_RDONLY | O_CLOEXEC) : -1;
-		if (fd >= 0) {
-			posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
-			close(fd);
-		}
-	}
-	if (walk)
-		fts_close(walk);
-}
-
-/* CPU seconds of all threads of a process so far (proc(5), schedstat: nanoseconds on a CPU). */
-static double cpu_of_process(pid_t pid)
-{
-	char path[64];
-	double sum = 0;
-	struct dirent *entry;
-
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	DIR *tasks = opendir(path);
-	while (tasks && (entry = readdir(tasks))) {
-		char name[512];
-		unsigned long long ns = 0;
-		snprintf(name, sizeof(name), "%s/%s/schedstat", path, entry->d_name);
-		FILE *stream = entry->d_name[0] == '.' ? NULL : fopen(name, "re");
-		if (stream && fscanf(stream, "%llu", &ns) == 1)
-			sum += (double)ns * 1e-9;
-		if (stream)
-			fclose(stream);
-	}
-	if (tasks)
-		closedir(tasks);
-	return sum;
-}
-
-static pid_t start_mount(const struct bench *bench)
-{
-	char mountpoint[96], cache[96], visible[128];
-	struct statfs answer;
-
-	snprintf(mountpoint, sizeof(mountpoint), "%s/mnt", bench->folder);
-	snprintf(cache, sizeof(cache), "%s/cache", bench->folder);
-	snprintf(visible, sizeof(visible), "%s/gfx942", mountpoint);
-	mkdir(mountpoint, 0755);
-	pid_t pid = fork();
-	if (pid == 0) {
-		execl(bench->tensilefs, bench->tensilefs, "mount", "-f", "--cache", cache, bench->logic, mountpoint, (char *)NULL);
-		_exit(127);
-	}
-	while (statfs(visible, &answer) < 0) {
-		if (waitpid(pid, NULL, WNOHANG) == pid)
-			give_up("mount", "it did not come up");
-		usleep(1000);
-	}
-	return pid;
-}
-
-static void end_mount(pid_t pid)
-{
-	kill(pid, SIGTERM);
-	waitpid(pid, NULL, 0);
-}
-
-static void measure_mount(const struct bench *bench)
-{
-	end_mount(start_mount(bench));
-	pid_t pid = start_mount(bench);
-	report("mount ready, CPU", cpu_of_process(pid), "s", "0.1 or less on the corpus");
-	end_mount(pid);
-	make_cold(bench->logic);
-	double begin = wall();
-	pid = start_mount(bench);
-	report("mount ready on cold logic files, wall clock", wall() - begin, "s", "1 or less on the corpus");
-	end_mount(pid);
 }
 
 /* ---- parsing and generating ------------------------------------------------------------------------------------------- */
@@ -359,7 +231,7 @@ static void measure_object(const struct bench *bench)
 	report("the linker's part of that", children / (self + children), "", "less than 0.1");
 }
 
-/* ---- files ------------------------------------------------------------------------------------------------------------ */
+/* ---- everything ------------------------------------------------------------------------------------------------------- */
 
 static void measure_build(const struct bench *bench)
 {
@@ -379,109 +251,6 @@ static void measure_build(const struct bench *bench)
 	report("full build, peak memory", (double)usage.ru_maxrss / 1024 / 1024, "GiB", "less than 1");
 }
 
-/* Seconds to read a file with 1 MiB reads, the best of `times`. */
-static double read_time(const char *path, unsigned times)
-{
-	static char bytes[1 << 20];
-	double best = 1e9;
-
-	for (unsigned i = 0; i < times; i++) {
-		int fd = open(path, O_RDONLY | O_CLOEXEC);
-		if (fd < 0)
-			give_up(path, strerror(errno));
-		double begin = wall();
-		while (read(fd, bytes, sizeof(bytes)) > 0)
-			;
-		best = MIN(best, wall() - begin);
-		close(fd);
-	}
-	return best;
-}
-
-static double copy_time(const struct bench *bench, const char *from)
-{
-	double begin = wall();
-	if (shell("cp -r '%s/%s' '%s/copy'", bench->folder, from, bench->folder) != 0)
-		give_up("cp -r", from);
-	double end = wall();
-	shell("rm -rf '%s/copy'", bench->folder);
-	return end - begin;
-}
-
-static void measure_files(const struct bench *bench)
-{
-	char mounted[512], built[512], name[256] = "";
-	double from_mount = 1e9, from_ext4 = 1e9;
-
-	snprintf(mounted, sizeof(mounted), "ls -S '%s/built/gfx942' | head -n 1", bench->folder);
-	FILE *stream = popen(mounted, "re");
-	if (!stream || !fgets(name, sizeof(name), stream))
-		give_up("build", "it wrote no files");
-	pclose(stream);
-	name[strcspn(name, "\n")] = 0;
-	snprintf(mounted, sizeof(mounted), "%s/mnt/gfx942/%s", bench->folder, name);
-	snprintf(built, sizeof(built), "%s/built/gfx942/%s", bench->folder, name);
-	for (unsigned i = 0; i < 3; i++) {
-		pid_t pid = start_mount(bench);
-		from_mount = MIN(from_mount, copy_time(bench, "mnt/gfx942"));
-		if (i == 2)
-			report("reading a cached file again, speed as a part of ext4's", read_time(built, 40) / read_time(mounted, 40), "", "0.5 or more");
-		end_mount(pid);
-		from_ext4 = MIN(from_ext4, copy_time(bench, "built/gfx942"));
-	}
-	report("cp -r of a cached arch, speed as a part of ext4's", from_ext4 / from_mount, "", "0.8 or more");
-}
-
-/* ---- under load ------------------------------------------------------------------------------------------------------- */
-
-static int compare_doubles(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-/* The 99th percentile of the times that opening and closing a file takes. */
-static double slow_open(const char *path)
-{
-	static double times[2000];
-
-	for (size_t i = 0; i < ARRAY_SIZE(times); i++) {
-		double begin = wall();
-		int fd = open(path, O_RDONLY | O_CLOEXEC);
-		if (fd < 0)
-			give_up(path, strerror(errno));
-		times[i] = wall() - begin;
-		close(fd);
-		usleep(200);
-	}
-	qsort(times, ARRAY_SIZE(times), sizeof(times[0]), compare_doubles);
-	return times[ARRAY_SIZE(times) * 99 / 100];
-}
-
-/* Opens of a file that is ready, while nothing else happens and while the rest of the arch is being built. */
-static void measure_load(const struct bench *bench)
-{
-	char ready[256];
-
-	shell("rm -rf '%s/cache'", bench->folder);
-	pid_t mount = start_mount(bench);
-	snprintf(ready, sizeof(ready), "%s/mnt/gfx942/Kernels.so-000-gfx942.hsaco", bench->folder);
-	double idle = slow_open(ready);
-	pid_t reader = fork();
-	if (reader == 0)
-		_exit(shell("cp -r '%s/mnt/gfx942' '%s/copy'", bench->folder, bench->folder));
-	double busy = slow_open(ready);
-	bool still = waitpid(reader, NULL, WNOHANG) == 0;
-	if (still)
-		waitpid(reader, NULL, 0);
-	shell("rm -rf '%s/copy'", bench->folder);
-	end_mount(mount);
-	report("p99 of opening a ready file during builds, to idle", busy / idle, "", "5 or less");
-	if (!still)
-		printf("(the builds ended before the opens did)\n");
-}
-
 int main(int argc, char **argv)
 {
 	struct bench bench = { .folder = "/var/tmp/tensilefs-bench-XXXXXX" };
@@ -496,10 +265,5 @@ int main(int argc, char **argv)
 	measure_metadata(&bench);
 	measure_object(&bench);
 	measure_build(&bench);
-	if (access("/dev/fuse", R_OK | W_OK) == 0) {
-		measure_mount(&bench);
-		measure_files(&bench);
-		measure_load(&bench);
-	}
 	return shell("rm -rf '%s'", bench.folder) ? EXIT_FAILURE : EXIT_SUCCESS;
 }
