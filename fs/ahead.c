@@ -14,8 +14,9 @@
 /* What is known of a file; one that was known once is not looked at again, as its logic would have to be. */
 static struct engine_stat look(struct fs *fs, struct engine_file *file)
 {
-	struct engine_stat stat = { .known = engine_seen(file) };
+	struct engine_stat stat = { 0 };
 
+	stat.known = engine_seen(file, &stat.hash);
 	if (!stat.known)
 		engine_stat(fs->engine, file, &stat);
 	return stat;
@@ -48,8 +49,8 @@ static bool follows(struct fs *fs, size_t arch, size_t last, size_t index)
 	return true;
 }
 
-/* The sequence that this file continues, or begins. With ahead_lock held. */
-static struct stream *note_touch(struct fs *fs, size_t arch, const struct engine_file *file)
+/* The sequence that this file continues, begins, or is the last of so far: `ret_again`. With ahead_lock held. */
+static struct stream *note_touch(struct fs *fs, size_t arch, const struct engine_file *file, bool *ret_again)
 {
 	const char *name = engine_file_arch(file);
 	size_t index = engine_file_index(file);
@@ -59,16 +60,17 @@ static struct stream *note_touch(struct fs *fs, size_t arch, const struct engine
 	for (size_t i = 0; i < N_STREAMS; i++) {
 		struct stream *stream = &fs->streams[i];
 		if (stream->arch == name && (stream->last == index || follows(fs, arch, stream->last, index))) {
-			bool again = stream->last == index;
+			*ret_again = stream->last == index;
 			stream->used = fs->stream_clock;
 			stream->last = index;
-			stream->length += !again;
+			stream->length += !*ret_again;
 			return stream;
 		}
 		if (stream->used < oldest->used)
 			oldest = stream;
 	}
 	*oldest = (struct stream){ .arch = name, .last = index, .length = 1, .used = fs->stream_clock };
+	*ret_again = false;
 	return oldest;
 }
 
@@ -105,16 +107,17 @@ static void go_ahead(struct fs *fs, size_t arch, size_t index, size_t load, size
 void ahead_touch(struct fs *fs, struct engine_file *file, bool opened)
 {
 	size_t arch = arch_number(fs, engine_file_arch(file)), index = engine_file_index(file), load, load_end = 0;
+	bool again;
 
 	if (fs->options.ahead == 0)
 		return;
 	pthread_mutex_lock(&fs->ahead_lock);
-	struct stream *stream = note_touch(fs, arch, file);
+	struct stream *stream = note_touch(fs, arch, file, &again);
 	bool sequential = stream->length >= 2;
 	load = MAX(stream->load_end, index + 1);
 	if (sequential && opened)
 		stream->load_end = load_end = index + 1 + MIN(LOAD_MOST, fs->options.ahead);
 	pthread_mutex_unlock(&fs->ahead_lock);
-	if (sequential)
+	if (sequential && (!again || load < load_end))
 		go_ahead(fs, arch, index, load, load_end);
 }

@@ -305,8 +305,10 @@ static size_t add_entry(fuse_req_t request, char *place, size_t room, bool plus,
 	bool artifact = kind_is_artifact(entry->subject.kind);
 	struct fuse_entry_param param = { 0 };
 
-	if (artifact)
+	if (artifact && plus)
 		engine_stat(fs->engine, entry->subject.file, &stat);
+	else if (artifact)	/* names alone cost no look at logic or cache; a number that follows content is had by asking */
+		stat.known = engine_seen(entry->subject.file, &stat.hash);
 	param.attr.st_ino = subject_number(fs, &entry->subject, &stat);
 	param.attr.st_mode = kind_is_folder(entry->subject.kind) ? S_IFDIR : S_IFREG;
 	if (!plus)

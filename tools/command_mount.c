@@ -239,6 +239,7 @@ static int settle_options(struct mount *mount, const char **logic)
 		return r;
 	if (mount->options.no_cache)
 		engine->cache = NULL;
+	engine->gives_way = true;
 	if (!mount->has_ahead)
 		mount->fs.ahead = 2 * (engine->jobs ? engine->jobs : cpus_available());
 	r = make_absolute(mount, logic);

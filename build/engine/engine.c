@@ -142,7 +142,7 @@ static int init(struct engine *engine, const struct engine_options *options, str
 		r = memory_new(engine->cache ? MEMORY_WITH_CACHE : MEMORY_WITHOUT_CACHE, &engine->memory);
 	if (r < 0)
 		return r;
-	r = pool_new(count_jobs(options), &engine->pool);
+	r = pool_new(count_jobs(options), options->gives_way, &engine->pool);
 	return r < 0 ? error_set(error, r, "cannot start worker threads: %s", strerror(-r)) : 0;
 }
 

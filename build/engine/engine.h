@@ -73,6 +73,7 @@ struct engine_options {
 	const char *custom_kernels;	/* folder of hand-written kernels; NULL: found in the hipBLASLt checkout that the logic is part of */
 	const char *build_id;		/* as in lld's --build-id=KIND; NULL: "none" */
 	unsigned jobs;			/* worker threads; 0: affinity and cgroup quota */
+	bool gives_way;			/* builds let others have the CPU first: readers of what is built already, for one */
 	/* Told, from any thread, what went wrong without stopping anything: the cache cannot be used. May be NULL. */
 	void (*warn)(void *userdata, const char *message);
 	void *warn_userdata;
@@ -174,8 +175,8 @@ struct engine_stat {
 /* What is known without building: made in this process, or the memo and the cache's index have it. */
 void engine_stat(struct engine *engine, struct engine_file *file, struct engine_stat *ret_stat);
 
-/* Was the file known when somebody last looked? Looks at nothing itself: for guesses about many files. */
-bool engine_seen(struct engine_file *file);
+/* Was the file known when somebody last looked, and with what content? Looks at nothing itself: for guesses about many files. */
+bool engine_seen(struct engine_file *file, struct cachedb_key *ret_hash);
 
 /* Why the last build of this file failed: a negative errno and a message; 0 when it did not. */
 int engine_failure(struct engine *engine, struct engine_file *file, struct error *error);

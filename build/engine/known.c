@@ -118,10 +118,11 @@ void known_set_size(struct engine_file *file, const struct cachedb_key *hash, ui
 	file->items = items;
 }
 
-bool engine_seen(struct engine_file *file)
+bool engine_seen(struct engine_file *file, struct cachedb_key *ret_hash)
 {
 	pthread_mutex_lock(&file->engine->lock);
 	bool seen = file->planned && file->sized;
+	*ret_hash = file->hash;
 	pthread_mutex_unlock(&file->engine->lock);
 	return seen;
 }

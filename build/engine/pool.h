@@ -27,7 +27,8 @@ struct pool_task {
 	bool queued;
 };
 
-int pool_new(unsigned threads, struct pool **ret_pool);
+/* `gives_way`: workers, and programs that they start, let others have the CPU first. */
+int pool_new(unsigned threads, bool gives_way, struct pool **ret_pool);
 struct pool *pool_unref(struct pool *pool);	/* accepts NULL, returns NULL */
 
 void pool_push(struct pool *pool, struct pool_task *task, enum pool_queue queue);

@@ -9,6 +9,7 @@
 #include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <sys/resource.h>
 
 #include <cmocka.h>
 
@@ -41,7 +42,7 @@ static void test_waited_tasks_run_before_those_ahead(void **state)
 	sem_init(&begun, 0, 0);
 	struct noted first = { .task.run = note, .clock = &clock, .wait = &gate, .begun = &begun };
 	struct noted ahead[3], waited[2];
-	assert_int_equal(pool_new(1, &pool), 0);
+	assert_int_equal(pool_new(1, false, &pool), 0);
 	pool_push(pool, &first.task, POOL_WAITED);
 	sem_wait(&begun);		/* the only worker is busy: the rest queues up */
 	for (size_t i = 0; i < ARRAY_SIZE(ahead); i++) {
@@ -74,7 +75,7 @@ static void test_queued_tasks_are_cancelled_at_the_end(void **state)
 	sem_init(&begun, 0, 0);
 	struct noted first = { .task.run = note, .clock = &clock, .wait = &gate, .begun = &begun };
 	struct noted queued = { .task.run = note, .clock = &clock };
-	assert_int_equal(pool_new(1, &pool), 0);
+	assert_int_equal(pool_new(1, false, &pool), 0);
 	pool_push(pool, &first.task, POOL_WAITED);
 	sem_wait(&begun);
 	pool_push(pool, &queued.task, POOL_WAITED);
@@ -104,7 +105,7 @@ static void test_a_loop_visits_every_index_once(void **state)
 	for (unsigned threads = 1; threads <= 4; threads++) {
 		struct sum sum = { .fail_at = SIZE_MAX };
 		struct pool *pool;
-		assert_int_equal(pool_new(threads, &pool), 0);
+		assert_int_equal(pool_new(threads, false, &pool), 0);
 		assert_int_equal(pool_parallel(pool, ARRAY_SIZE(sum.seen), add_one, &sum), 0);
 		assert_int_equal(pool_parallel(pool, 0, add_one, &sum), 0);
 		pool_unref(pool);
@@ -118,7 +119,7 @@ static void test_a_failure_stops_a_loop(void **state)
 	for (unsigned threads = 1; threads <= 3; threads++) {
 		struct sum sum = { .fail_at = 3 };
 		struct pool *pool;
-		assert_int_equal(pool_new(threads, &pool), 0);
+		assert_int_equal(pool_new(threads, false, &pool), 0);
 		assert_int_equal(pool_parallel(pool, ARRAY_SIZE(sum.seen), add_one, &sum), -EBADMSG);
 		pool_unref(pool);
 		if (threads == 1)
@@ -149,7 +150,7 @@ static void test_loops_inside_of_all_workers_at_once_end(void **state)
 	sem_t done;
 
 	sem_init(&done, 0, 0);
-	assert_int_equal(pool_new(3, &pool), 0);
+	assert_int_equal(pool_new(3, true, &pool), 0);
 	for (size_t i = 0; i < 8; i++) {
 		nested[i] = (struct nested){ .task.run = run_nested, .pool = pool, .sum.fail_at = SIZE_MAX, .done = &done };
 		pool_push(pool, &nested[i].task, POOL_WAITED);
@@ -162,6 +163,39 @@ static void test_loops_inside_of_all_workers_at_once_end(void **state)
 		assert_int_equal(nested[i].sum.runs, ARRAY_SIZE(nested[i].sum.seen));
 	}
 	free(nested);
+}
+
+struct look {
+	struct pool_task task;
+	int policy, nice;
+	sem_t done;
+};
+
+static void look_at_thread(struct pool_task *task, bool cancelled)
+{
+	struct look *look = (struct look *)task;
+
+	look->policy = sched_getscheduler(0);
+	look->nice = getpriority(PRIO_PROCESS, 0);
+	sem_post(&look->done);
+}
+
+static void test_workers_that_give_way_are_behind_others(void **state)
+{
+	int policy = sched_getscheduler(0), nice = getpriority(PRIO_PROCESS, 0);
+
+	for (int gives_way = 0; gives_way < 2; gives_way++) {
+		struct look look = { .task.run = look_at_thread };
+		struct pool *pool;
+		sem_init(&look.done, 0, 0);
+		assert_int_equal(pool_new(1, gives_way, &pool), 0);
+		pool_push(pool, &look.task, POOL_WAITED);
+		sem_wait(&look.done);
+		pool_unref(pool);
+		assert_int_equal(look.policy, gives_way ? SCHED_BATCH : policy);
+		assert_int_equal(look.nice, gives_way ? MIN(nice + 5, 19) : nice);
+	}
+	assert_int_equal(getpriority(PRIO_PROCESS, 0), nice);
 }
 
 static void test_affinity_limits_the_workers(void **state)
@@ -188,6 +222,7 @@ int main(void)
 		cmocka_unit_test(test_a_loop_visits_every_index_once),
 		cmocka_unit_test(test_a_failure_stops_a_loop),
 		cmocka_unit_test(test_loops_inside_of_all_workers_at_once_end),
+		cmocka_unit_test(test_workers_that_give_way_are_behind_others),
 		cmocka_unit_test(test_affinity_limits_the_workers),
 	};
 	return cmocka_run_group_tests_name("pool", tests, NULL, NULL);
