@@ -187,12 +187,15 @@ static void warn(const char *message)
 	complain("%s", message);
 }
 
+enum { QUICK_JOBS = 2 };	/* one may be at `coverage`, which is not as quick as the rest */
+
 static int serve(struct mount *mount, const char *logic, const char *mountpoint)
 {
 	struct engine *engine = NULL;
 	struct fs *fs = NULL;
 	struct error error = { 0 };
 
+	mount->options.engine.quick_jobs = QUICK_JOBS;
 	int r = open_engine(&mount->options, logic, &engine, NULL);
 	if (r < 0)
 		return r;

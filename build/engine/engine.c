@@ -142,7 +142,7 @@ static int init(struct engine *engine, const struct engine_options *options, str
 		r = memory_new(engine->cache ? MEMORY_WITH_CACHE : MEMORY_WITHOUT_CACHE, &engine->memory);
 	if (r < 0)
 		return r;
-	r = pool_new(count_jobs(options), options->gives_way, &engine->pool);
+	r = pool_new(count_jobs(options), options->quick_jobs, options->gives_way, &engine->pool);
 	return r < 0 ? error_set(error, r, "cannot start worker threads: %s", strerror(-r)) : 0;
 }
 
@@ -236,7 +236,7 @@ static void find_tools(void *userdata, bool cancelled)
 
 void engine_prepare(struct engine *engine)
 {
-	engine_call(engine, find_tools, engine);
+	engine_call_in(engine, POOL_WAITED, find_tools, engine);	/* it runs programs */
 }
 
 const char *engine_linker_version(struct engine *engine)

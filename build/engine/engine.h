@@ -74,6 +74,7 @@ struct engine_options {
 	const char *build_id;		/* as in lld's --build-id=KIND; NULL: "none" */
 	unsigned jobs;			/* worker threads; 0: affinity and cgroup quota */
 	bool gives_way;			/* builds let others have the CPU first: readers of what is built already, for one */
+	unsigned quick_jobs;		/* more of them, for what needs no linker: it then waits for no build, whatever the others do */
 	/* Told, from any thread, what went wrong without stopping anything: the cache cannot be used. May be NULL. */
 	void (*warn)(void *userdata, const char *message);
 	void *warn_userdata;
@@ -183,7 +184,7 @@ int engine_failure(struct engine *engine, struct engine_file *file, struct error
 
 /* ---- explaining (these parse logic, and block while they do) ---------------------------------------------------------- */
 
-/* Runs on the pool, for callers that must not block. Not run when the engine ends first: then `cancelled` is true. */
+/* Runs on the pool, for callers that must not block; it is to run no program. Not run when the engine ends first: then `cancelled` is true. */
 void engine_call(struct engine *engine, void (*call)(void *userdata, bool cancelled), void *userdata);
 
 /* The plan's hash, from the memo or by parsing. */

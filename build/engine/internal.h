@@ -119,6 +119,9 @@ bool engine_serves(const struct engine *engine, const char *arch);
 /* A digest of what the file is made from, that costs a stat per logic file. -ENOENT when there is no such logic. */
 int engine_file_identity(struct engine_file *file, const struct edition *edition, struct cachedb_key *ret_identity, bool *ret_settled);
 
+/* engine_call() for what may take long. */
+void engine_call_in(struct engine *engine, enum pool_queue queue, void (*call)(void *userdata, bool cancelled), void *userdata);
+
 /* Tells the program once that the cache has failed. */
 void engine_cache_failed(struct engine *engine, const char *message);
 

@@ -243,6 +243,11 @@ int linker_identify(struct linker *linker, const char **ret_version, struct erro
 	return r;
 }
 
+bool linker_is_current(struct linker *linker)
+{
+	return current_version(linker) != NULL;
+}
+
 const char *linker_version(struct linker *linker)
 {
 	pthread_mutex_lock(&linker->lock);

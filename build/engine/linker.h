@@ -30,6 +30,9 @@ void linker_stop(struct linker *linker);
  */
 int linker_identify(struct linker *linker, const char **ret_version, struct error *error);
 
+/* Would linker_identify() answer without running a program? */
+bool linker_is_current(struct linker *linker);
+
 /* The version of the last linker_identify() that succeeded, or NULL. Never blocks on a program. */
 const char *linker_version(struct linker *linker);
 

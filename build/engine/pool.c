@@ -10,17 +10,19 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/resource.h>
+#include <string.h>
 
 struct pool {
 	pthread_mutex_t lock;		/* protects all below but threads[] */
 	pthread_cond_t work;		/* a task was queued, or stopping */
+	pthread_cond_t quick_work;	/* the same for the workers of POOL_QUICK alone */
 	struct pool_task *first[POOL_N_QUEUES], *last[POOL_N_QUEUES];
 	size_t queued[POOL_N_QUEUES];
-	size_t running;			/* tasks being run */
+	size_t running, quick_running;	/* tasks on the workers of each kind */
 	bool stopping;
-	bool gives_way;			/* constant, as the next is after pool_new() */
-	unsigned n_threads;
-	pthread_t threads[];
+	bool gives_way;			/* constant, as the rest is after pool_new() */
+	unsigned n_threads, n_quick;
+	pthread_t threads[];		/* n_threads, then n_quick that serve POOL_QUICK alone */
 };
 
 static void queue_insert(struct pool *pool, struct pool_task *task, enum pool_queue queue, bool front)
@@ -42,9 +44,10 @@ static void queue_remove(struct pool *pool, struct pool_task *task)
 	task->queued = false;
 }
 
-static struct pool_task *queue_take(struct pool *pool)
+/* From one of the first `n_queues` queues. */
+static struct pool_task *queue_take(struct pool *pool, unsigned n_queues)
 {
-	for (unsigned queue = 0; queue < POOL_N_QUEUES; queue++) {
+	for (unsigned queue = 0; queue < n_queues; queue++) {
 		struct pool_task *task = pool->first[queue];
 		if (task) {
 			queue_remove(pool, task);
@@ -65,59 +68,78 @@ static void give_way(void)
 	setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + 5);
 }
 
+/* Runs tasks of the first `n_queues` queues; counts in *running those that run. */
+static void serve(struct pool *pool, unsigned n_queues, pthread_cond_t *work, size_t *running)
+{
+	pthread_mutex_lock(&pool->lock);
+	while (!pool->stopping) {
+		struct pool_task *task = queue_take(pool, n_queues);
+		if (!task) {
+			pthread_cond_wait(work, &pool->lock);
+			continue;
+		}
+		++*running;
+		pthread_mutex_unlock(&pool->lock);
+		task->run(task, false);
+		pthread_mutex_lock(&pool->lock);
+		--*running;
+	}
+	pthread_mutex_unlock(&pool->lock);
+}
+
 static void *worker(void *userdata)
 {
 	struct pool *pool = userdata;
 
 	if (pool->gives_way)
 		give_way();
-	pthread_mutex_lock(&pool->lock);
-	while (!pool->stopping) {
-		struct pool_task *task = queue_take(pool);
-		if (!task) {
-			pthread_cond_wait(&pool->work, &pool->lock);
-			continue;
-		}
-		pool->running++;
-		pthread_mutex_unlock(&pool->lock);
-		task->run(task, false);
-		pthread_mutex_lock(&pool->lock);
-		pool->running--;
-	}
-	pthread_mutex_unlock(&pool->lock);
+	serve(pool, POOL_N_QUEUES, &pool->work, &pool->running);
 	return NULL;
 }
 
-static int start_worker(struct pool *pool, unsigned number)
+static void *quick_worker(void *userdata)
 {
+	struct pool *pool = userdata;
+
+	serve(pool, POOL_QUICK + 1, &pool->quick_work, &pool->quick_running);
+	return NULL;
+}
+
+/* Starts one more of a kind of worker, of which there are *n. */
+static int start_worker(struct pool *pool, void *(*body)(void *), const char *kind, unsigned *n)
+{
+	pthread_t *thread = &pool->threads[pool->n_threads + pool->n_quick];
 	char name[16];
 
-	int r = -pthread_create(&pool->threads[number], NULL, worker, pool);
+	int r = -pthread_create(thread, NULL, body, pool);
 	if (r < 0)
 		return r;
-	snprintf(name, sizeof(name), "tfs-work-%u", number % 1000000);	/* 15 characters at most */
-	pthread_setname_np(pool->threads[number], name);
-	pool->n_threads++;
+	snprintf(name, sizeof(name), "tfs-%s-%u", kind, *n % 100000);	/* 15 characters at most */
+	pthread_setname_np(*thread, name);
+	++*n;
 	return 0;
 }
 
-int pool_new(unsigned threads, bool gives_way, struct pool **ret_pool)
+int pool_new(unsigned threads, unsigned quick, bool gives_way, struct pool **ret_pool)
 {
 	sigset_t all, before;
 	int r = 0;
 
 	assert(threads > 0);
-	struct pool *pool = calloc(1, sizeof(*pool) + threads * sizeof(pool->threads[0]));
+	struct pool *pool = calloc(1, sizeof(*pool) + (threads + quick) * sizeof(pool->threads[0]));
 	if (!pool)
 		return -ENOMEM;
 	pool->gives_way = gives_way;
 	pthread_mutex_init(&pool->lock, NULL);
 	pthread_cond_init(&pool->work, NULL);
+	pthread_cond_init(&pool->quick_work, NULL);
 
 	sigfillset(&all);		/* threads inherit the mask of their creator */
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	for (unsigned i = 0; i < threads && r == 0; i++)
-		r = start_worker(pool, i);
+		r = start_worker(pool, worker, "work", &pool->n_threads);
+	for (unsigned i = 0; i < quick && r == 0; i++)
+		r = start_worker(pool, quick_worker, "quick", &pool->n_quick);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (r < 0) {
 		pool_unref(pool);
@@ -136,11 +158,13 @@ struct pool *pool_unref(struct pool *pool)
 	pthread_mutex_lock(&pool->lock);
 	pool->stopping = true;
 	pthread_cond_broadcast(&pool->work);
+	pthread_cond_broadcast(&pool->quick_work);
 	pthread_mutex_unlock(&pool->lock);
-	for (unsigned i = 0; i < pool->n_threads; i++)
+	for (unsigned i = 0; i < pool->n_threads + pool->n_quick; i++)
 		pthread_join(pool->threads[i], NULL);
-	while ((task = queue_take(pool)))	/* alone now, but a cancelled task may push another */
+	while ((task = queue_take(pool, POOL_N_QUEUES)))	/* alone now, but a cancelled task may push another */
 		task->run(task, true);
+	pthread_cond_destroy(&pool->quick_work);
 	pthread_cond_destroy(&pool->work);
 	pthread_mutex_destroy(&pool->lock);
 	free(pool);
@@ -152,6 +176,8 @@ void pool_push(struct pool *pool, struct pool_task *task, enum pool_queue queue)
 	pthread_mutex_lock(&pool->lock);
 	queue_insert(pool, task, queue, false);
 	pthread_cond_signal(&pool->work);
+	if (queue == POOL_QUICK)
+		pthread_cond_signal(&pool->quick_work);
 	pthread_mutex_unlock(&pool->lock);
 }
 
@@ -178,13 +204,15 @@ unsigned pool_share(struct pool *pool)
 	return (unsigned)MAX(pool->n_threads / running, (size_t)1);
 }
 
-void pool_counts(struct pool *pool, size_t *ret_running, size_t *ret_waited, size_t *ret_ahead)
+struct pool_counts pool_counts(struct pool *pool)
 {
+	struct pool_counts counts;
+
 	pthread_mutex_lock(&pool->lock);
-	*ret_running = pool->running;
-	*ret_waited = pool->queued[POOL_WAITED];
-	*ret_ahead = pool->queued[POOL_AHEAD];
+	counts = (struct pool_counts){ .running = pool->running, .quick_running = pool->quick_running };
+	memcpy(counts.queued, pool->queued, sizeof(counts.queued));
 	pthread_mutex_unlock(&pool->lock);
+	return counts;
 }
 
 /* ---- loops ------------------------------------------------------------------------------------------------------------ */

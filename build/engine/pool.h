@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The engine's worker threads: two queues, the waited one first, and loops whose iterations the idle workers share.
+ * The engine's worker threads: three queues, and loops whose iterations the idle workers share.
  *
  *     struct pool_task task = { .run = build };             // inside the caller's own struct
  *     pool_push(pool, &task, POOL_WAITED);
+ *
+ * The queues, the first that has a task first: POOL_QUICK for what somebody waits for and that ends soon, as it runs no program;
+ * POOL_WAITED for the rest of what somebody waits for; POOL_AHEAD. All workers serve all of them, but for a few that serve POOL_QUICK
+ * alone: while every other worker waits for a linker, or generates a large file, what is quick is still done at once.
  *
  * A task belongs to the pool from pool_push() until run() is entered; run() may free it. It is run exactly once: by a worker, or with
  * `cancelled` by pool_unref(), which lets running tasks end and drops queued ones. A task must not wait for another task; a loop
@@ -18,7 +22,7 @@
 
 struct pool;
 
-enum pool_queue { POOL_WAITED, POOL_AHEAD, POOL_N_QUEUES };
+enum pool_queue { POOL_QUICK, POOL_WAITED, POOL_AHEAD, POOL_N_QUEUES };
 
 struct pool_task {
 	void (*run)(struct pool_task *task, bool cancelled);
@@ -27,8 +31,9 @@ struct pool_task {
 	bool queued;
 };
 
-/* `gives_way`: workers, and programs that they start, let others have the CPU first. */
-int pool_new(unsigned threads, bool gives_way, struct pool **ret_pool);
+/* `threads` workers, at least 1, and `quick` more that serve POOL_QUICK alone. `gives_way`: the former, and programs that they start, let others
+ * have the CPU first. */
+int pool_new(unsigned threads, unsigned quick, bool gives_way, struct pool **ret_pool);
 struct pool *pool_unref(struct pool *pool);	/* accepts NULL, returns NULL */
 
 void pool_push(struct pool *pool, struct pool_task *task, enum pool_queue queue);
@@ -42,9 +47,13 @@ void pool_raise(struct pool *pool, struct pool_task *task);
  */
 int pool_parallel(struct pool *pool, size_t n, int (*run)(void *userdata, size_t i), void *userdata);
 
-unsigned pool_threads(const struct pool *pool);
+unsigned pool_threads(const struct pool *pool);		/* those that serve all queues */
 
 /* How many threads a program that a task starts should use: the workers, shared among the tasks that run now; at least 1. */
 unsigned pool_share(struct pool *pool);
 
-void pool_counts(struct pool *pool, size_t *ret_running, size_t *ret_waited, size_t *ret_ahead);
+struct pool_counts {
+	size_t running, quick_running;	/* tasks on the workers that serve all queues, and on those of POOL_QUICK */
+	size_t queued[POOL_N_QUEUES];
+};
+struct pool_counts pool_counts(struct pool *pool);

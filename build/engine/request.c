@@ -7,6 +7,9 @@
  * hash (two bases without a kernel, say): a flight that finds its hash being built by another follows that one, and its worker is
  * free again.
  *
+ * A flight that somebody waits for begins in POOL_QUICK. A linked file goes no farther there than the cache on disk: where its hash takes
+ * a plan, or its bytes a build, the flight begins again in POOL_WAITED. With a generator that runs programs all begin there.
+ *
  * The waiting are told first, the cache on disk is written afterwards.
  */
 #include "build/engine/internal.h"
@@ -29,6 +32,7 @@ struct flight {
 	/* protected by engine->lock */
 	struct waiter *waiters;
 	bool waited;			/* one of them is ENGINE_WAITED */
+	bool may_build;			/* its worker may take as long as it takes */
 	bool has_identity;
 	struct cachedb_key identity;	/* of the logic when it was asked for; an edit begins another flight */
 	bool building;
@@ -37,7 +41,7 @@ struct flight {
 	struct flight *next_follower;
 };
 
-enum { FOLLOWS = 1 };			/* another flight brings the result */
+enum { FOLLOWS = 1, LATER };		/* another flight brings the result; it takes a worker that may build */
 
 /* ---- the end of a flight ---------------------------------------------------------------------------------------------- */
 
@@ -219,22 +223,36 @@ static int build(struct flight *flight, struct production *production, struct ar
 	return 0;
 }
 
-/* 0 with the artifact (NULL: in the cache, and nobody waits), FOLLOWS, or a failure. `ret_built`: it is not in the cache yet. */
+/* The moment that a flight belongs to. LATER when a program has to be run to know it. */
+static int find_standpoint(struct flight *flight, const struct edition *edition, struct standpoint *ret_standpoint, struct error *error)
+{
+	struct engine_file *file = flight->file;
+	const struct tools *tools;
+
+	if (!flight->may_build && kind_is_linked(file->kind) && !linker_is_current(file->engine->linker))
+		return LATER;
+	int r = tools_identify(file->engine, file->kind, &tools, error);
+	if (r == 0)
+		r = standpoint_now(file, edition, ret_standpoint);
+	return r == -ENOENT && !error->text[0] ? error_set(error, r, "the logic of '%s' has been removed", file->name) : r;
+}
+
+/* 0 with the artifact (NULL: in the cache, and nobody waits), FOLLOWS, LATER, or a failure. `ret_built`: it is not in the cache yet. */
 static int fly(struct flight *flight, struct artifact **ret_artifact, bool *ret_built, struct error *error)
 {
 	struct engine_file *file = flight->file;
+	bool only_looks = kind_is_linked(file->kind) && !flight->may_build;
 	_cleanup_(edition_unref_p) struct edition *edition = engine_edition(file->engine);
 	_cleanup_(production_release) struct production production = { 0 };	/* goes before the edition */
 	struct standpoint standpoint;
-	const struct tools *tools;
 	bool planned = false;
 
-	int r = tools_identify(file->engine, file->kind, &tools, error);
-	if (r == 0)
-		r = standpoint_now(file, edition, &standpoint);
-	if (r < 0)
-		return r == -ENOENT && !error->text[0] ? error_set(error, r, "the logic of '%s' has been removed", file->name) : r;
+	int r = find_standpoint(flight, edition, &standpoint, error);
+	if (r)
+		return r;
 	if (known_hash(file, &standpoint, &flight->hash) < 0) {
+		if (only_looks)
+			return LATER;
 		r = plan(flight, edition, &standpoint, &production, error);
 		if (r < 0)
 			return keep_last_good(flight, &standpoint, r, ret_artifact, error);
@@ -243,6 +261,8 @@ static int fly(struct flight *flight, struct artifact **ret_artifact, bool *ret_
 	r = look_for_bytes(flight, ret_artifact);
 	if (r || *ret_artifact)
 		return 0;
+	if (only_looks)
+		return LATER;
 	if (!planned) {		/* the hash was known and its bytes are gone */
 		r = plan(flight, edition, &standpoint, &production, error);
 		if (r < 0)
@@ -273,6 +293,11 @@ static void run_flight(struct pool_task *task, bool cancelled)
 	int r = cancelled ? -ECANCELED : fly(flight, &artifact, &built, &error);
 	if (r == FOLLOWS)
 		return;
+	if (r == LATER) {
+		flight->may_build = true;
+		pool_push(file->engine->pool, task, POOL_WAITED);
+		return;
+	}
 	finish(flight, r, artifact, &error);
 	if (r == 0 && built)
 		store(file, artifact);
@@ -325,12 +350,20 @@ static struct flight *new_flight(struct engine_file *file, const struct cachedb_
 		.file = file,
 		.waiters = waiter,
 		.waited = priority == ENGINE_WAITED,
+		.may_build = priority == ENGINE_AHEAD || file->engine->generator->runs_programs,
 		.has_identity = identity != NULL,
 	};
 	if (identity)
 		flight->identity = *identity;
 	file->flight = flight;
 	return flight;
+}
+
+static enum pool_queue first_queue(const struct flight *flight)
+{
+	if (!flight->waited)
+		return POOL_AHEAD;
+	return flight->may_build ? POOL_WAITED : POOL_QUICK;
 }
 
 void engine_request(struct engine *engine, struct engine_file *file, enum engine_priority priority, engine_callback callback, void *userdata)
@@ -362,7 +395,7 @@ void engine_request(struct engine *engine, struct engine_file *file, enum engine
 	if (!joined)
 		flight = new_flight(file, known ? &standpoint.identity : NULL, priority, waiter);
 	if (flight)	/* under the lock, so that a joiner finds it in a queue or running */
-		pool_push(engine->pool, &flight->task, priority == ENGINE_WAITED ? POOL_WAITED : POOL_AHEAD);
+		pool_push(engine->pool, &flight->task, first_queue(flight));
 	pthread_mutex_unlock(&engine->lock);
 	if (!joined && !flight) {
 		free(waiter);
@@ -426,7 +459,7 @@ static void run_call(struct pool_task *task, bool cancelled)
 	free(call);
 }
 
-void engine_call(struct engine *engine, void (*call)(void *userdata, bool cancelled), void *userdata)
+void engine_call_in(struct engine *engine, enum pool_queue queue, void (*call)(void *userdata, bool cancelled), void *userdata)
 {
 	struct call *queued = malloc(sizeof(*queued));
 
@@ -435,5 +468,10 @@ void engine_call(struct engine *engine, void (*call)(void *userdata, bool cancel
 		return;
 	}
 	*queued = (struct call){ .task.run = run_call, .call = call, .userdata = userdata };
-	pool_push(engine->pool, &queued->task, POOL_WAITED);
+	pool_push(engine->pool, &queued->task, queue);
+}
+
+void engine_call(struct engine *engine, void (*call)(void *userdata, bool cancelled), void *userdata)
+{
+	engine_call_in(engine, engine->generator->runs_programs ? POOL_WAITED : POOL_QUICK, call, userdata);
 }

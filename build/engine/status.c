@@ -11,13 +11,14 @@ static void add(struct json_object *object, const char *key, uint64_t value)
 static struct json_object *describe_jobs(struct engine *engine)
 {
 	struct json_object *object = json_object_new_object();
-	size_t running, waited, ahead;
+	struct pool_counts counts = pool_counts(engine->pool);
 
-	pool_counts(engine->pool, &running, &waited, &ahead);
 	add(object, "workers", pool_threads(engine->pool));
-	add(object, "running", running);
-	add(object, "queued", waited);
-	add(object, "queued_ahead", ahead);
+	add(object, "running", counts.running);
+	add(object, "running_quick", counts.quick_running);
+	add(object, "queued_quick", counts.queued[POOL_QUICK]);
+	add(object, "queued", counts.queued[POOL_WAITED]);
+	add(object, "queued_ahead", counts.queued[POOL_AHEAD]);
 	return object;
 }
 

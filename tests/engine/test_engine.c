@@ -254,6 +254,46 @@ static void note_status(void *userdata, int status, struct artifact *artifact, c
 	*(int *)userdata = status;
 }
 
+static struct engine_file *nth_object(struct engine *engine, size_t n)
+{
+	for (size_t i = 0; i < engine_n_files(engine, 0); i++)
+		if (engine_file_kind(engine_file(engine, 0, i)) == ENGINE_CODE_OBJECT && n-- == 0)
+			return engine_file(engine, 0, i);
+	fail_msg("there are too few code objects");
+	return NULL;
+}
+
+/* The only worker waits for a linker that does not end. What needs none, and an object that the cache has, are there all the same. */
+static void test_a_stuck_linker_keeps_nobody_else_waiting(void **state)
+{
+	const char *logic = copy_logic(state, "logic", 2), *stuck = in_scratch(state, "stuck"), *started = in_scratch(state, "started");
+	_cleanup_buffer_ struct buffer json = { 0 };
+	char body[1024];
+	int status = 1;
+
+	snprintf(body, sizeof(body), "if [ -e '%s' ]; then touch '%s'; sleep 1000; fi\nexec %s \"$@\"", stuck, started, real_linker());
+	struct engine_options options = { .logic = logic, .bundle = BUNDLE_PLAIN, .jobs = 1, .quick_jobs = 1, .cache = in_scratch(state, "cache"),
+					  .linker = make_linker(state, "lld", body) };
+	usleep(50000);			/* logic that changed this very moment is not remembered */
+	struct engine *engine = open_engine(&options);
+	artifact_unref(get(engine, nth_object(engine, 0)));
+	engine_unref(engine);
+	write_text(stuck, "");
+
+	engine = open_engine(&options);
+	engine_request(engine, nth_object(engine, 1), ENGINE_WAITED, note_status, &status);
+	assert_int_equal(shell("for i in $(seq 2000); do [ -e '%s' ] && exit 0; sleep 0.01; done; exit 1", started), 0);
+	artifact_unref(get(engine, nth_object(engine, 0)));
+	artifact_unref(get(engine, engine_raw(nth_object(engine, 0))));
+	artifact_unref(get(engine, first_of_kind(engine, ENGINE_METADATA)));
+	artifact_unref(get(engine, first_of_kind(engine, ENGINE_MASTER)));
+	assert_int_equal(engine_coverage(engine, NULL, &json, NULL), 0);
+	assert_int_equal(status, 1);
+	assert_int_equal(status_number(engine, "jobs", "running"), 1);
+	engine_unref(engine);
+	assert_int_equal(status, -ECANCELED);
+}
+
 static void test_an_engine_that_ends_waits_for_no_linker(void **state)
 {
 	char body[512];
@@ -504,6 +544,7 @@ int main(void)
 		TEST(test_a_linker_that_is_too_old_or_none_is_named),
 		TEST(test_a_failed_link_is_told_not_stored_and_tried_again),
 		TEST(test_a_killed_linker_and_one_without_output_fail),
+		TEST(test_a_stuck_linker_keeps_nobody_else_waiting),
 		TEST(test_an_engine_that_ends_waits_for_no_linker),
 		TEST(test_the_linker_gets_no_descriptor_but_its_own),
 		TEST(test_a_cache_that_cannot_be_opened_costs_one_warning),

@@ -42,7 +42,7 @@ static void test_waited_tasks_run_before_those_ahead(void **state)
 	sem_init(&begun, 0, 0);
 	struct noted first = { .task.run = note, .clock = &clock, .wait = &gate, .begun = &begun };
 	struct noted ahead[3], waited[2];
-	assert_int_equal(pool_new(1, false, &pool), 0);
+	assert_int_equal(pool_new(1, 0, false, &pool), 0);
 	pool_push(pool, &first.task, POOL_WAITED);
 	sem_wait(&begun);		/* the only worker is busy: the rest queues up */
 	for (size_t i = 0; i < ARRAY_SIZE(ahead); i++) {
@@ -65,6 +65,35 @@ static void test_waited_tasks_run_before_those_ahead(void **state)
 	assert_int_equal(ahead[1].when, 6);
 }
 
+/* Each of the others may wait for what a quick task does. */
+static void test_quick_tasks_wait_for_no_others(void **state)
+{
+	unsigned clock = 0;
+	sem_t gate, begun, done;
+	struct pool *pool;
+
+	sem_init(&gate, 0, 0);
+	sem_init(&begun, 0, 0);
+	sem_init(&done, 0, 0);
+	struct noted busy[3], quick = { .task.run = note, .clock = &clock, .begun = &done };
+	assert_int_equal(pool_new(2, 1, false, &pool), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(busy); i++) {		/* one more than there are workers */
+		busy[i] = (struct noted){ .task.run = note, .clock = &clock, .wait = &gate, .begun = &begun };
+		pool_push(pool, &busy[i].task, i ? POOL_WAITED : POOL_AHEAD);
+	}
+	sem_wait(&begun);
+	sem_wait(&begun);
+	pool_push(pool, &quick.task, POOL_QUICK);
+	sem_wait(&done);		/* none of the others has ended */
+	struct pool_counts counts = pool_counts(pool);
+	assert_int_equal(counts.running, 2);
+	assert_int_equal(counts.queued[POOL_WAITED] + counts.queued[POOL_AHEAD], 1);
+	for (size_t i = 0; i < ARRAY_SIZE(busy); i++)
+		sem_post(&gate);
+	sem_wait(&begun);		/* the third was not taken by the quick one's worker */
+	pool_unref(pool);
+}
+
 static void test_queued_tasks_are_cancelled_at_the_end(void **state)
 {
 	unsigned clock = 0;
@@ -75,7 +104,7 @@ static void test_queued_tasks_are_cancelled_at_the_end(void **state)
 	sem_init(&begun, 0, 0);
 	struct noted first = { .task.run = note, .clock = &clock, .wait = &gate, .begun = &begun };
 	struct noted queued = { .task.run = note, .clock = &clock };
-	assert_int_equal(pool_new(1, false, &pool), 0);
+	assert_int_equal(pool_new(1, 0, false, &pool), 0);
 	pool_push(pool, &first.task, POOL_WAITED);
 	sem_wait(&begun);
 	pool_push(pool, &queued.task, POOL_WAITED);
@@ -105,7 +134,7 @@ static void test_a_loop_visits_every_index_once(void **state)
 	for (unsigned threads = 1; threads <= 4; threads++) {
 		struct sum sum = { .fail_at = SIZE_MAX };
 		struct pool *pool;
-		assert_int_equal(pool_new(threads, false, &pool), 0);
+		assert_int_equal(pool_new(threads, 0, false, &pool), 0);
 		assert_int_equal(pool_parallel(pool, ARRAY_SIZE(sum.seen), add_one, &sum), 0);
 		assert_int_equal(pool_parallel(pool, 0, add_one, &sum), 0);
 		pool_unref(pool);
@@ -119,7 +148,7 @@ static void test_a_failure_stops_a_loop(void **state)
 	for (unsigned threads = 1; threads <= 3; threads++) {
 		struct sum sum = { .fail_at = 3 };
 		struct pool *pool;
-		assert_int_equal(pool_new(threads, false, &pool), 0);
+		assert_int_equal(pool_new(threads, 0, false, &pool), 0);
 		assert_int_equal(pool_parallel(pool, ARRAY_SIZE(sum.seen), add_one, &sum), -EBADMSG);
 		pool_unref(pool);
 		if (threads == 1)
@@ -150,7 +179,7 @@ static void test_loops_inside_of_all_workers_at_once_end(void **state)
 	sem_t done;
 
 	sem_init(&done, 0, 0);
-	assert_int_equal(pool_new(3, true, &pool), 0);
+	assert_int_equal(pool_new(3, 0, true, &pool), 0);
 	for (size_t i = 0; i < 8; i++) {
 		nested[i] = (struct nested){ .task.run = run_nested, .pool = pool, .sum.fail_at = SIZE_MAX, .done = &done };
 		pool_push(pool, &nested[i].task, POOL_WAITED);
@@ -188,7 +217,7 @@ static void test_workers_that_give_way_are_behind_others(void **state)
 		struct look look = { .task.run = look_at_thread };
 		struct pool *pool;
 		sem_init(&look.done, 0, 0);
-		assert_int_equal(pool_new(1, gives_way, &pool), 0);
+		assert_int_equal(pool_new(1, 0, gives_way, &pool), 0);
 		pool_push(pool, &look.task, POOL_WAITED);
 		sem_wait(&look.done);
 		pool_unref(pool);
@@ -218,6 +247,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_waited_tasks_run_before_those_ahead),
+		cmocka_unit_test(test_quick_tasks_wait_for_no_others),
 		cmocka_unit_test(test_queued_tasks_are_cancelled_at_the_end),
 		cmocka_unit_test(test_a_loop_visits_every_index_once),
 		cmocka_unit_test(test_a_failure_stops_a_loop),

@@ -100,6 +100,7 @@ static void test_many_readers_of_many_files_get_their_own(void **state)
 			       in_scratch(state, "copies")), 0);
 }
 
+/* Nor does what needs no linker, while each worker waits for one. */
 static void test_ready_files_do_not_wait_for_builds(void **state)
 {
 	const char *logic = many_bases(state, "logic", MANY);
@@ -120,6 +121,10 @@ static void test_ready_files_do_not_wait_for_builds(void **state)
 		assert_int_equal(fstat(fd, &st), 0);
 		close(fd);
 	}
+	const char *unbuilt = file_in(&mount, ".dat", 5), *name = strrchr(file_in(&mount, ".co", 5), '/') + 1;
+	assert_int_equal(shell("timeout 20 cat '%s' '%s/.tensilefs/coverage' '%s/.tensilefs/logic/gfx942/%s' >/dev/null", unbuilt, mount.path,
+			       mount.path, name), 0);
+	assert_int_equal(shell("timeout 20 cat '%s/.tensilefs/asm/gfx942/%s/'*.s >/dev/null", mount.path, name), 0);
 	assert_int_equal(mount_number(&mount, "waiting"), MANY + 1);	/* none of the builds has ended */
 	give_the_sign(state);
 	all_end_well(children, MANY);
