@@ -37,6 +37,7 @@ struct fs_options {
 	bool nonempty;			/* mount over a folder that is not empty */
 	bool flat;			/* as in engine_options */
 	unsigned max_read;		/* as in the mount option of libfuse, which wants to hear it twice; 0: the kernel's */
+	struct trace *trace;		/* that requests which are not answered at once are written to, by who asks; NULL: to none */
 	void (*ready)(void *userdata);	/* called once, on a thread of fs_serve(), when the kernel and we have agreed to talk; or NULL */
 	void *ready_userdata;
 	void (*warn)(const char *message);	/* told what is wrong but stops nothing: edits of the logic cannot be watched; or NULL */

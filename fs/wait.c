@@ -9,6 +9,8 @@
  */
 #include "fs/internal.h"
 
+#include "build/engine/trace.h"
+
 #include <assert.h>
 #include <signal.h>
 #include <time.h>
@@ -101,6 +103,31 @@ static void interrupted(fuse_req_t request, void *userdata)
 	pthread_mutex_unlock(&fs->lock);
 }
 
+/* ---- parking ---------------------------------------------------------------------------------------------------------- */
+
+static const char *const waiting_names[] = {
+	[WAIT_LOOKUP] = "lookup", [WAIT_GETATTR] = "getattr", [WAIT_OPEN] = "open", [WAIT_OPENDIR] = "opendir",
+};
+
+static const char *subject_name(const struct subject *subject)
+{
+	if (subject->file)
+		return engine_file_name(subject->file);
+	return subject->kind == NODE_COVERAGE ? "coverage" : "status";
+}
+
+static void trace_parked(const struct waiter *waiter)
+{
+	trace_wait_begin(waiter->fs->options.trace, waiter->serial, waiting_names[waiter->what],
+			 TRACE_WITH({ "file", .text = subject_name(&waiter->node->subject) },
+				    { "pid", .number = (uint64_t)fuse_req_ctx(waiter->request)->pid }));
+}
+
+static void trace_unparked(struct fs *fs, uint64_t serial, enum waiting_for what, const char *outcome)
+{
+	trace_wait_end(fs->options.trace, serial, waiting_names[what], TRACE_WITH({ "outcome", .text = outcome }));
+}
+
 struct waiter *waiter_new(struct fs *fs, struct node *node, fuse_req_t request, enum waiting_for what, const struct fuse_file_info *info,
 			  const char *name)
 {
@@ -122,6 +149,7 @@ struct waiter *waiter_new(struct fs *fs, struct node *node, fuse_req_t request, 
 	*bucket_of(fs, request) = waiter;
 	fs->n_waiters++;
 	pthread_mutex_unlock(&fs->lock);
+	trace_parked(waiter);
 	fuse_req_interrupt_func(request, interrupted, fs);
 	pthread_mutex_lock(&fs->lock);
 	waiter->armed = true;
@@ -138,6 +166,8 @@ bool waiter_claim(struct waiter *waiter)
 	if (parked)
 		unpark(waiter);
 	pthread_mutex_unlock(&waiter->fs->lock);
+	if (parked)
+		trace_unparked(waiter->fs, waiter->serial, waiter->what, "answered");
 	return parked;
 }
 
@@ -174,13 +204,16 @@ static void end_wait(struct fs *fs, const struct watched *watched)
 	pthread_mutex_lock(&fs->lock);
 	struct waiter *waiter = find(fs, watched->request);
 	bool same = waiter && waiter->serial == watched->serial;
+	enum waiting_for what = same ? waiter->what : WAIT_LOOKUP;
 	if (same) {
 		unpark(waiter);
 		fs->n_interrupted++;
 	}
 	pthread_mutex_unlock(&fs->lock);
-	if (same)
-		fuse_reply_err(watched->request, EINTR);
+	if (!same)
+		return;
+	trace_unparked(fs, watched->serial, what, "interrupted");
+	fuse_reply_err(watched->request, EINTR);
 }
 
 void *watch_interrupted(void *userdata)

@@ -43,11 +43,12 @@ enum {
 	OPTION_MOUNT = 1 << 6,		/* -f, -o */
 	OPTION_CUSTOM = 1 << 7,		/* --custom-kernels, which is also among OPTION_OUTPUT */
 	OPTION_CARE = 1 << 8,		/* --repair, --rebuild: of the cache */
+	OPTION_TRACE = 1 << 9,		/* --trace FILE */
 };
 
 struct options {
 	struct engine_options engine;
-	const char *arch;
+	const char *arch, *trace;
 	bool no_cache, json, foreground, repair;
 	const char *rebuild;		/* logic to compare the cache with, or NULL */
 	struct buffer mount;		/* all -o, joined with commas and NUL-terminated; or empty */
@@ -67,6 +68,9 @@ int options_parse(int argc, char **argv, unsigned accepted, int least, int most,
 
 /* One setting by its long name, for -o too. -ENOENT: not a setting; -EINVAL: a value that is not possible (complained). */
 int options_set(struct options *options, const char *name, const char *value);
+
+/* Begins the trace, if one is wanted, for the engines that are opened then. options_release() ends it, so after engine_unref(). */
+int begin_trace(struct options *options);
 
 /* An engine on the logic, with warnings and the faults of single files complained about. Returns how many faults in ret_faults. */
 int open_engine(const struct options *options, const char *logic, struct engine **ret_engine, size_t *ret_faults);

@@ -5,6 +5,7 @@
  */
 #include "base/file.h"
 #include "build/engine/cpus.h"
+#include "build/engine/trace.h"
 #include "tools/command.h"
 
 #include <fcntl.h>
@@ -12,10 +13,11 @@
 #include <sys/stat.h>
 
 #define USAGE "build LOGIC OUT [--arch A] [-j N] [--bundle plain|compressed|none] [--names stable|tensile] [--metadata-only] [--keep-all] " \
-	      "[--library lazy|separate|merged] [--library-format msgpack|yaml] [--layout arch|flat] [--custom-kernels DIR]"
+	      "[--library lazy|separate|merged] [--library-format msgpack|yaml] [--layout arch|flat] [--custom-kernels DIR] [--trace FILE]"
 
 struct build {
 	struct engine *engine;
+	struct trace *trace;		/* or NULL */
 	const char *out;
 	bool flat;			/* all architectures in one folder */
 	struct engine_file **files;
@@ -155,8 +157,11 @@ static void job_done(void *userdata, int status, struct artifact *artifact, cons
 	struct build *build = job->build;
 	struct error failure = { 0 };
 
+	trace_wait_end(build->trace, (uintptr_t)job, "build", TRACE_PLAIN);
 	if (status == 0) {
+		trace_begin(build->trace, "write", TRACE_WITH({ "bytes", .number = artifact->size }));
 		status = save(build, engine_file_arch(job->file), engine_file_name(job->file), artifact->data, artifact->size, &failure);
+		trace_end(build->trace, "write", TRACE_PLAIN);
 		error = &failure;
 	}
 	pthread_mutex_lock(&build->lock);
@@ -185,6 +190,7 @@ static int build_all(struct build *build, size_t most)
 			pthread_cond_wait(&build->done_one, &build->lock);
 		build->running++;
 		pthread_mutex_unlock(&build->lock);
+		trace_wait_begin(build->trace, (uintptr_t)job, "build", TRACE_WITH({ "file", .text = engine_file_name(job->file) }));
 		engine_request(build->engine, job->file, ENGINE_WAITED, job_done, job);
 	}
 	return 0;
@@ -294,16 +300,19 @@ int command_build(int argc, char **argv)
 	struct build build = { .lock = PTHREAD_MUTEX_INITIALIZER, .done_one = PTHREAD_COND_INITIALIZER, .progress = isatty(2) };
 	size_t faults = 0, mistakes = 0;
 
-	int r = options_parse(argc, argv, OPTION_ARCH | OPTION_JOBS | OPTION_CACHE | OPTION_OUTPUT | OPTION_METADATA, 2, 2, USAGE, &options);
+	int r = options_parse(argc, argv, OPTION_ARCH | OPTION_JOBS | OPTION_CACHE | OPTION_OUTPUT | OPTION_METADATA | OPTION_TRACE, 2, 2, USAGE, &options);
 	if (r < 0)
 		return EXIT_USAGE;
 	if (options.engine.jobs == 0)
 		options.engine.jobs = cpus_available();
 	build.out = argv[optind + 1];
 	build.flat = options.engine.flat;
-	r = open_engine(&options, argv[optind], &build.engine, &faults);
+	r = begin_trace(&options);
+	if (r == 0)
+		r = open_engine(&options, argv[optind], &build.engine, &faults);
 	if (r < 0)
 		return EXIT_FAILURE;
+	build.trace = options.engine.trace;
 	for (size_t i = 0; i < faults; i++)
 		remember(&build, NULL, engine_fault(build.engine, i));
 	r = choose_files(&build);

@@ -196,13 +196,16 @@ static int serve(struct mount *mount, const char *logic, const char *mountpoint)
 	struct error error = { 0 };
 
 	mount->options.engine.quick_jobs = QUICK_JOBS;
-	int r = open_engine(&mount->options, logic, &engine, NULL);
+	int r = begin_trace(&mount->options);
+	if (r == 0)
+		r = open_engine(&mount->options, logic, &engine, NULL);
 	if (r < 0)
 		return r;
 	mount->fs.flat = mount->options.engine.flat;
 	mount->fs.ready = mounted;
 	mount->fs.ready_userdata = &mount->daemon;
 	mount->fs.warn = warn;
+	mount->fs.trace = mount->options.engine.trace;
 	r = fs_new(engine, &mount->fs, &fs, &error);
 	if (r == 0)
 		r = fs_mount(fs, mountpoint, &mount->args, &error);
@@ -248,6 +251,8 @@ static int settle_options(struct mount *mount, const char **logic)
 	r = make_absolute(mount, logic);
 	if (r == 0)
 		r = make_absolute(mount, &engine->cache);
+	if (r == 0)
+		r = make_absolute(mount, &mount->options.trace);
 	if (r == 0 && engine->linker && strchr(engine->linker, '/'))
 		r = make_absolute(mount, &engine->linker);
 	return r;
@@ -271,7 +276,7 @@ int command_mount(int argc, char **argv)
 {
 	_cleanup_(mount_release) struct mount mount = { .fs.entry_timeout = FS_ENTRY_TIMEOUT, .daemon.announce = -1 };
 
-	int r = options_parse(argc, argv, OPTION_MOUNT | OPTION_CACHE | OPTION_JOBS | OPTION_OUTPUT, 2, 2, USAGE, &mount.options);
+	int r = options_parse(argc, argv, OPTION_MOUNT | OPTION_CACHE | OPTION_JOBS | OPTION_OUTPUT | OPTION_TRACE, 2, 2, USAGE, &mount.options);
 	if (r < 0)
 		return EXIT_USAGE;
 	return run(&mount, argv[optind], argv[optind + 1]) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/command.h"
 
+#include "build/engine/trace.h"
+
 #include <getopt.h>
 #include <pwd.h>
 
@@ -28,6 +30,7 @@ int end_output(int status)
 
 void options_release(struct options *options)
 {
+	options->engine.trace = trace_close(options->engine.trace);
 	buffer_release(&options->mount);
 	free(options->default_cache);
 	options->default_cache = NULL;
@@ -157,6 +160,8 @@ int options_set(struct options *options, const char *name, const char *value)
 		return set_min_free(options, name, value);
 	if (strcmp(name, "cache") == 0)
 		options->engine.cache = value;
+	else if (strcmp(name, "trace") == 0)
+		options->trace = value;
 	else if (strcmp(name, "custom-kernels") == 0)
 		options->engine.custom_kernels = value;
 	else if (strcmp(name, "linker") == 0)
@@ -233,6 +238,7 @@ static const struct {
 	{ { "repair", no_argument, NULL, 'r' }, OPTION_CARE, NULL, "check: remove what is damaged" },
 	{ { "rebuild", required_argument, NULL, 'R' }, OPTION_CARE, "LOGIC", "check: compare with the files of LOGIC, made anew" },
 	{ { "json", no_argument, NULL, 'J' }, OPTION_JSON, NULL, "for programs to read" },
+	{ { "trace", required_argument, NULL, 's' }, OPTION_TRACE, "FILE", "write what is done when, for ui.perfetto.dev and chrome://tracing" },
 	{ { "foreground", no_argument, NULL, 'f' }, OPTION_MOUNT, NULL, "do not go into the background (-f)" },
 	{ { "options", required_argument, NULL, 'o' }, OPTION_MOUNT, "LIST",
 	  "mount options (-o LIST): each of these by name (jobs=N, no-cache ...), or\n"
@@ -353,6 +359,18 @@ int options_parse(int argc, char **argv, unsigned accepted, int least, int most,
 static void warn(void *userdata, const char *message)
 {
 	complain("%s", message);
+}
+
+int begin_trace(struct options *options)
+{
+	struct error error = { 0 };
+	int r = 0;
+
+	if (options->trace)
+		r = trace_open(options->trace, warn, NULL, &options->engine.trace, &error);
+	if (r < 0)
+		complain("%s", error_text(&error, r));
+	return r;
 }
 
 int open_engine(const struct options *options, const char *logic, struct engine **ret_engine, size_t *ret_faults)

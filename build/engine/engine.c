@@ -5,6 +5,7 @@
 #include "build/engine/cpus.h"
 #include "cachedb/digest.h"
 #include "build/engine/edition.h"
+#include "build/engine/trace.h"
 #include "build/engine/watch.h"
 
 #include <time.h>
@@ -163,6 +164,7 @@ int engine_new(const struct engine_options *options, struct engine **ret_engine,
 		.flat = options->flat,
 		.warn = options->warn,
 		.warn_userdata = options->warn_userdata,
+		.trace = options->trace,
 	};
 	pthread_mutex_init(&engine->lock, NULL);
 	int r = init(engine, options, error);
@@ -253,6 +255,8 @@ int engine_foreach_path(struct engine *engine, int (*callback)(void *userdata, c
 		r = callback(userdata, "the hand-written kernels", engine->custom_kernels);
 	if (r == 0 && engine->cache_path)
 		r = callback(userdata, "the cache", engine->cache_path);
+	if (r == 0 && engine->trace)
+		r = callback(userdata, "the trace", trace_path(engine->trace));
 	if (r == 0 && linker)
 		r = callback(userdata, "the linker", linker);
 	return r;

@@ -32,6 +32,7 @@
 
 #include <stdbool.h>
 
+struct trace;
 struct engine;
 struct engine_file;		/* one file of the catalog; lives as long as the engine */
 
@@ -75,6 +76,7 @@ struct engine_options {
 	unsigned jobs;			/* worker threads; 0: affinity and cgroup quota */
 	bool gives_way;			/* builds let others have the CPU first: readers of what is built already, for one */
 	unsigned quick_jobs;		/* more of them, for what needs no linker: it then waits for no build, whatever the others do */
+	struct trace *trace;		/* where it is written what is done when, see trace.h; outlives the engine; NULL: nowhere */
 	/* Told, from any thread, what went wrong without stopping anything: the cache cannot be used. May be NULL. */
 	void (*warn)(void *userdata, const char *message);
 	void *warn_userdata;
@@ -233,5 +235,5 @@ void engine_prepare(struct engine *engine);
 /* The linker's version, when it has been found already; NULL before. */
 const char *engine_linker_version(struct engine *engine);
 
-/* Everything of the options that must not lie inside a mount of this engine: calls back with the path of logic, cache and linker. */
+/* Everything of the options that must not lie inside a mount of this engine: calls back with the path of logic, cache, trace and linker. */
 int engine_foreach_path(struct engine *engine, int (*callback)(void *userdata, const char *what, const char *path), void *userdata);

@@ -11,6 +11,7 @@
  *     raw.c       the bare object inside a bundle
  *     produce.c   plan -> bytes
  *     rebuild.c   the same past the cache, to compare with it
+ *     activity.c  what workers are at, for the status and the trace
  *     memory.c    artifacts, and the recent ones that are kept in memory
  *     explain.c, lists.c, coverage.c, status.c
  *
@@ -32,6 +33,8 @@
 #include <pthread.h>
 
 struct flight;
+struct trace;
+struct trace_value;
 
 struct engine_file {
 	struct engine *engine;
@@ -67,6 +70,16 @@ struct engine_arch {
 	bool present;			/* has files that are */
 };
 
+/* A worker and the file that it is at. */
+struct activity {
+	struct engine_file *file;
+	uint64_t since_us;
+
+	/* protected by engine->lock */
+	const char *stage;		/* a literal; NULL: none of those that have a name */
+	struct activity *next;
+};
+
 struct engine_statistics {		/* since the engine began */
 	uint64_t builds, built_bytes, built_us, kernels, instructions;
 	uint64_t links, link_us, generate_us;	/* wall clock of the two halves of a build */
@@ -83,6 +96,7 @@ struct engine {
 	char *arch;			/* or NULL */
 	void (*warn)(void *userdata, const char *message);
 	void *warn_userdata;
+	struct trace *trace;		/* or NULL */
 
 	struct cachedb *cache;		/* or NULL */
 	bool cache_read_only;
@@ -99,6 +113,7 @@ struct engine {
 	size_t n_archs;
 	char *edit_failure;		/* why the logic as it is now cannot be used at all, or NULL */
 	struct engine_statistics statistics;
+	struct activity *activities;	/* newest first */
 	struct flight *builds;		/* flights that are building, one per hash */
 	bool warned;			/* about the cache */
 	struct tools_entry *tools;	/* see tools.c */
@@ -136,6 +151,7 @@ int engine_fetch(struct engine *engine, const struct cachedb_key *key, struct ca
  * bytes of metadata); release it.
  */
 struct production {
+	struct activity *activity;	/* yours, that the stages of production_run() are told; or NULL */
 	struct library *library;
 	struct helpers helpers;
 	const struct tools *tools;
@@ -154,6 +170,16 @@ uint64_t now_us(void);			/* monotonic */
 
 /* The helper kernels of an arch, for a generator that does not share them. Parses all of its logic. */
 int helpers_collect(struct engine *engine, const struct edition *edition, const char *arch, struct helpers *ret_helpers, struct error *error);
+
+/* ---- activity.c ---- */
+
+/* `asked_us`: when the work was asked for. The caller keeps the activity where it is until it ends. */
+void activity_begin(struct activity *activity, struct engine_file *file, uint64_t asked_us);
+void activity_end(struct activity *activity, const char *outcome);
+
+/* A part of the work; stages do not nest. The values are for the trace. Without an activity (NULL) nothing is told. */
+void stage_begin(struct activity *activity, const char *stage, const struct trace_value *values);
+void stage_end(struct activity *activity, const struct trace_value *values);
 
 /* ---- manifest.c ---- */
 

@@ -6,6 +6,7 @@
 #include "build/engine/internal.h"
 
 #include "build/engine/generator.h"
+#include "build/engine/trace.h"
 #include "build/gemm/arguments.h"
 #include "build/gemm/gemm.h"
 
@@ -119,6 +120,7 @@ struct kernel {				/* one of a file */
 };
 
 struct generation {			/* all kernels of a file */
+	struct trace *trace;
 	const struct isa *isa;
 	const struct logic_solution *solutions;
 	const size_t *kernels;
@@ -158,9 +160,11 @@ static int generate_kernel(void *userdata, size_t i)
 	struct gemm_config config;
 	struct error error = { 0 };
 
+	trace_begin(generation->trace, "kernel", TRACE_WITH({ "kernel", .text = solution->kernel_name }));
 	int r = gemm_config_init(&solution->params, &config, &error);
 	if (r == 0)
 		r = gemm_generate(generation->isa, &config, &kernel->code, &error);
+	trace_end(generation->trace, "kernel", TRACE_WITH({ "instructions", .number = kernel->code.instructions }));
 	if (r == 0) {
 		describe_arguments(&solution->params.problem, kernel);
 		return 0;
@@ -231,7 +235,7 @@ static int one_object(struct buffer *elf, size_t kernels, struct generated *ret_
 static int make(struct engine_file *file, const struct logic_library *logic, const char *identity, struct generated *ret_generated,
 		struct error *error)
 {
-	struct generation generation = { .isa = isa_find(file->arch), .error = error };
+	struct generation generation = { .trace = file->engine->trace, .isa = isa_find(file->arch), .error = error };
 	_cleanup_buffer_ struct buffer elf = { 0 };
 	uint64_t begin = now_us();
 	size_t n_solutions;

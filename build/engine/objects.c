@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #define HEADER_SIZE 60			/* of a member: ar.h */
 
@@ -113,4 +114,11 @@ int objects_archive(struct objects *objects, int *ret_fd, Elf64_Ehdr *ret_header
 	*ret_fd = objects->fd;
 	*ret_header = objects->header;
 	return 0;
+}
+
+uint64_t objects_bytes(const struct objects *objects)
+{
+	struct stat st;
+
+	return fstat(objects->fd, &st) < 0 ? 0 : (uint64_t)st.st_size;
 }

@@ -27,3 +27,5 @@ int objects_add(struct objects *objects, size_t number, struct buffer *object, s
 
 /* All have come: the archive as a descriptor, which the objects keep, and the ELF header of the first. -ENODATA: some have not. */
 int objects_archive(struct objects *objects, int *ret_fd, Elf64_Ehdr *ret_header);
+
+uint64_t objects_bytes(const struct objects *objects);		/* of the archive, as far as it is written */

@@ -5,6 +5,8 @@
  */
 #include "build/engine/internal.h"
 
+#include "build/engine/trace.h"
+
 void production_release(struct production *production)
 {
 	library_unref(production->library);
@@ -101,22 +103,9 @@ int production_plan(struct engine_file *file, const struct edition *edition, con
 	return 0;
 }
 
-/* ---- linking and wrapping --------------------------------------------------------------------------------------------- */
+/* ---- generating, linking and wrapping --------------------------------------------------------------------------------- */
 
-static int link_objects(struct engine *engine, struct objects *objects, struct buffer *ret_linked, struct error *error)
-{
-	struct link link = { .threads = pool_share(engine->pool), .build_id = engine_build_id(engine) };
-	uint64_t begin = now_us();
-
-	int r = linker_link(engine->linker, &link, objects, ret_linked, error);
-	pthread_mutex_lock(&engine->lock);
-	engine->statistics.links++;
-	engine->statistics.link_us += now_us() - begin;
-	pthread_mutex_unlock(&engine->lock);
-	return r;
-}
-
-static int generate(struct engine_file *file, const struct production *production, struct generated *ret_generated, struct error *error)
+static int make(struct engine_file *file, const struct production *production, struct generated *ret_generated, struct error *error)
 {
 	const struct generator *generator = file->engine->generator;
 	const char *identity = production->tools->generator;
@@ -126,27 +115,54 @@ static int generate(struct engine_file *file, const struct production *productio
 	return generator->make(file, production->library->logic, identity, ret_generated, error);
 }
 
+static int generate(struct engine_file *file, const struct production *production, struct generated *ret_generated, struct error *error)
+{
+	stage_begin(production->activity, "generate", TRACE_PLAIN);
+	int r = make(file, production, ret_generated, error);
+	stage_end(production->activity, TRACE_WITH({ "kernels", .number = ret_generated->kernels }));
+	return r;
+}
+
+static int link_objects(struct engine *engine, struct activity *activity, struct generated *generated, struct error *error)
+{
+	struct link link = { .threads = pool_share(engine->pool), .build_id = engine_build_id(engine) };
+	uint64_t begin = now_us();
+
+	stage_begin(activity, "link", TRACE_WITH({ "bytes", .number = objects_bytes(generated->objects) },
+						 { "kernels", .number = generated->kernels }, { "threads", .number = link.threads }));
+	int r = linker_link(engine->linker, &link, generated->objects, &generated->linked, error);
+	stage_end(activity, TRACE_WITH({ "linked_bytes", .number = generated->linked.size }));
+	pthread_mutex_lock(&engine->lock);
+	engine->statistics.links++;
+	engine->statistics.link_us += now_us() - begin;
+	pthread_mutex_unlock(&engine->lock);
+	return r;
+}
+
+static int wrap(struct engine_file *file, struct activity *activity, const struct buffer *linked, struct buffer *ret_bytes, struct error *error)
+{
+	stage_begin(activity, "bundle", TRACE_WITH({ "bytes", .number = linked->size }));
+	int r = bundle_write(file->engine->bundle, file->arch, linked->data, linked->size, ret_bytes);
+	stage_end(activity, TRACE_WITH({ "bundled_bytes", .number = ret_bytes->size }));
+	return r < 0 ? error_set(error, r, "cannot bundle '%s': %s", file->name, strerror(-r)) : 0;
+}
+
 static int produce_object(struct engine_file *file, const struct production *production, struct buffer *ret_bytes, size_t *ret_kernels,
 			  struct error *error)
 {
 	_cleanup_(generated_release) struct generated generated = { 0 };
-	enum bundle_kind bundle = file->kind == ENGINE_HELPER ? BUNDLE_NONE : file->engine->bundle;
 
 	int r = generate(file, production, &generated, error);
 	if (r == 0 && generated.objects)
-		r = link_objects(file->engine, generated.objects, &generated.linked, error);
+		r = link_objects(file->engine, production->activity, &generated, error);
 	if (r < 0)
 		return r;
 	generated.objects = objects_unref(generated.objects);
-	if (bundle == BUNDLE_NONE) {
-		*ret_bytes = generated.linked;
-		generated.linked = (struct buffer){ 0 };
-	} else {
-		r = bundle_write(bundle, file->arch, generated.linked.data, generated.linked.size, ret_bytes);
-		if (r < 0)
-			return error_set(error, r, "cannot bundle '%s': %s", file->name, strerror(-r));
-	}
 	*ret_kernels = generated.kernels;
+	if (file->kind != ENGINE_HELPER && file->engine->bundle != BUNDLE_NONE)
+		return wrap(file, production->activity, &generated.linked, ret_bytes, error);
+	*ret_bytes = generated.linked;
+	generated.linked = (struct buffer){ 0 };
 	return 0;
 }
 

@@ -14,6 +14,7 @@
  */
 #include "build/engine/internal.h"
 
+#include "build/engine/trace.h"
 #include "cachedb/digest.h"
 
 #include <assert.h>
@@ -27,6 +28,8 @@ struct waiter {
 struct flight {
 	struct pool_task task;
 	struct engine_file *file;
+	uint64_t asked_us;
+	struct activity *activity;	/* of the worker that is at it */
 	struct cachedb_key hash;	/* once it is building */
 
 	/* protected by engine->lock */
@@ -143,7 +146,12 @@ static struct artifact *load_from_cache(struct flight *flight)
 	struct artifact *artifact;
 	uint8_t *bytes;
 
-	if (engine_fetch(engine, &flight->hash, &info, &bytes) < 0)
+	if (!engine->cache)
+		return NULL;
+	stage_begin(flight->activity, "cache get", TRACE_PLAIN);
+	bool found = engine_fetch(engine, &flight->hash, &info, &bytes) == 0;
+	stage_end(flight->activity, TRACE_WITH({ "bytes", .number = found ? info.size : 0 }));
+	if (!found)
 		return NULL;
 	if (artifact_new(bytes, (size_t)info.size, &flight->hash, &artifact) < 0)
 		return NULL;
@@ -186,9 +194,12 @@ static int plan(struct flight *flight, const struct edition *edition, const stru
 {
 	struct engine *engine = flight->file->engine;
 
+	stage_begin(flight->activity, "plan", TRACE_WITH({ "logic_bytes", .number = engine_file_logic_bytes(flight->file) }));
 	int r = production_plan(flight->file, edition, standpoint->tools, production, &flight->hash, error);
+	stage_end(flight->activity, TRACE_PLAIN);
 	if (r < 0)
 		return r;
+	production->activity = flight->activity;
 	known_set_hash(flight->file, edition, standpoint, &flight->hash, production->mistakes);
 	pthread_mutex_lock(&engine->lock);
 	engine->statistics.plans++;
@@ -275,32 +286,51 @@ static int fly(struct flight *flight, struct artifact **ret_artifact, bool *ret_
 	return build(flight, &production, ret_artifact, error);
 }
 
-static void store(struct engine_file *file, const struct artifact *artifact)
+static void store(struct activity *activity, const struct artifact *artifact)
 {
+	struct engine_file *file = activity->file;
 	struct cachedb_info info = { .cost_us = artifact->cost_us, .tag = file->kind, .items = artifact->items };
 
+	if (!file->engine->cache)
+		return;
+	stage_begin(activity, "cache put", TRACE_WITH({ "bytes", .number = artifact->size }));
 	engine_keep(file->engine, &artifact->hash, artifact->data, artifact->size, &info);
+	stage_end(activity, TRACE_PLAIN);
+}
+
+/* Another flight will end a FOLLOWS, and may have done so already. */
+static void hand_over(struct flight *flight, struct activity *activity, int way)
+{
+	activity_end(activity, way == LATER ? "has to be built" : "another file has the same content");
+	if (way == LATER) {
+		flight->may_build = true;
+		pool_push(activity->file->engine->pool, &flight->task, POOL_WAITED);
+	}
 }
 
 static void run_flight(struct pool_task *task, bool cancelled)
 {
 	struct flight *flight = (struct flight *)task;		/* its first member */
-	struct engine_file *file = flight->file;
 	_cleanup_(artifact_unref_p) struct artifact *artifact = NULL;
+	struct activity activity;
 	struct error error = { 0 };
 	bool built = false;
 
-	int r = cancelled ? -ECANCELED : fly(flight, &artifact, &built, &error);
-	if (r == FOLLOWS)
+	if (cancelled) {
+		finish(flight, -ECANCELED, NULL, NULL);
 		return;
-	if (r == LATER) {
-		flight->may_build = true;
-		pool_push(file->engine->pool, task, POOL_WAITED);
+	}
+	activity_begin(&activity, flight->file, flight->asked_us);
+	flight->activity = &activity;
+	int r = fly(flight, &artifact, &built, &error);
+	if (r > 0) {
+		hand_over(flight, &activity, r);
 		return;
 	}
 	finish(flight, r, artifact, &error);
 	if (r == 0 && built)
-		store(file, artifact);
+		store(&activity, artifact);
+	activity_end(&activity, r < 0 ? error_text(&error, r) : built ? "built" : "found");
 }
 
 /* ---- requests --------------------------------------------------------------------------------------------------------- */
@@ -348,6 +378,7 @@ static struct flight *new_flight(struct engine_file *file, const struct cachedb_
 	*flight = (struct flight){
 		.task.run = run_flight,
 		.file = file,
+		.asked_us = now_us(),
 		.waiters = waiter,
 		.waited = priority == ENGINE_WAITED,
 		.may_build = priority == ENGINE_AHEAD || file->engine->generator->runs_programs,

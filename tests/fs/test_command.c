@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The program without a mount. */
+#include "tests/engine/trace_file.h"
 #include "tests/fs/common.h"
 
-#include <json-c/json.h>
 #include <pwd.h>
 
 static void test_wrong_calls_end_with_2(void **state)
@@ -92,6 +92,24 @@ static void test_bad_input_is_told_once(void **state)
 	must_complain_once(state, "in-the-way");
 }
 
+static void test_a_build_writes_a_trace_or_says_why_not(void **state)
+{
+	const char *logic = copy_logic(state, "logic", 1), *trace = in_scratch(state, "trace"), *out = in_scratch(state, "built");
+
+	assert_int_equal(run(state, "build --no-cache --linker '%s' --trace '%s' '%s' '%s'", real_linker(), trace, logic, out), 0);
+	struct json_object *events = trace_load(trace, true);
+	assert_int_equal(trace_count_events(events, 'b', "build"), 6);
+	assert_int_equal(trace_count_events(events, 'E', "write"), 6);
+	assert_int_equal(trace_count_events(events, 'E', "link"), 2);
+	json_object_put(events);
+	assert_int_equal(run(state, "build --no-cache --trace '%s/none/t' '%s' '%s'", (char *)*state, logic, out), 1);
+	must_complain_once(state, "none/t': No such file or directory");
+	assert_int_equal(run(state, "mount --no-cache --trace '%s/none/t' '%s' '%s'", (char *)*state, logic, out), 1);
+	must_complain_once(state, "none/t': No such file or directory");
+	assert_int_equal(run(state, "build --no-cache --metadata-only --trace /dev/full '%s' '%s'", logic, out), 0);
+	must_complain_once(state, "cannot write the trace '/dev/full' any more: No space left on device");
+}
+
 static void test_what_a_build_needs_must_not_lie_inside_the_mountpoint(void **state)
 {
 	const char *mountpoint = in_scratch(state, "mnt"), *logic = copy_logic(state, "mnt/logic", 1);
@@ -101,6 +119,9 @@ static void test_what_a_build_needs_must_not_lie_inside_the_mountpoint(void **st
 	assert_int_equal(shell("rm -r '%s'", logic), 0);
 	assert_int_equal(run(state, "mount --cache '%s/cache' '%s' '%s'", mountpoint, sample_logic(), mountpoint), 1);
 	must_complain_once(state, "mnt/cache' lies inside the mountpoint");
+	assert_int_equal(run(state, "mount --no-cache -o nonempty --trace '%s/trace' '%s' '%s'", mountpoint, sample_logic(), mountpoint), 1);
+	must_complain_once(state, "the trace '");
+	must_complain_once(state, "mnt/trace' lies inside the mountpoint");
 }
 
 static void test_without_home_the_cache_is_that_of_the_user(void **state)
@@ -384,6 +405,7 @@ int main(void)
 		TEST(test_an_architecture_that_is_not_there_is_named),
 		TEST(test_one_architecture_is_served_alone),
 		TEST(test_bad_input_is_told_once),
+		TEST(test_a_build_writes_a_trace_or_says_why_not),
 		TEST(test_what_a_build_needs_must_not_lie_inside_the_mountpoint),
 		TEST(test_without_home_the_cache_is_that_of_the_user),
 		TEST(test_a_build_without_linker_writes_metadata_and_fails),

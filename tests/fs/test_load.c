@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Many at once, and the end while they are at it. What must not depend on time is held back by a linker that waits for a sign. */
+#include "tests/engine/trace_file.h"
 #include "tests/fs/common.h"
 
 #include <fcntl.h>
@@ -148,6 +149,73 @@ static void test_mounts_and_builds_share_a_cache(void **state)
 	assert_int_equal(shell("'%s' cache check --cache '%s' | grep -q ' 0 are damaged'", tensilefs(), in_scratch(state, "cache")), 0);
 }
 
+/* ---- the trace -------------------------------------------------------------------------------------------------------- */
+
+/* Of the first event of that phase and name; fails the test where there is none. */
+static const char *first_arg(const struct json_object *events, char phase, const char *name, const char *key)
+{
+	for (size_t i = 0; i < json_object_array_length(events); i++) {
+		const struct json_object *event = json_object_array_get_idx(events, i);
+		if (event_is(event, phase, name))
+			return event_arg(event, key);
+	}
+	fail_msg("no event '%c' of '%s'", phase, name);
+	return NULL;
+}
+
+static void test_a_trace_tells_who_waited_for_what(void **state)
+{
+	const char *logic = many_bases(state, "logic", 1), *trace = in_scratch(state, "trace");
+	char arguments[256], pid[16];
+	int status;
+
+	snprintf(arguments, sizeof(arguments), "--no-cache -o trace='%s'", trace);
+	struct mount mount = mount_with(state, logic, waiting_linker(state), arguments);
+	const char *path = file_in(&mount, ".co", 0);
+	assert_int_equal(mkdir(in_scratch(state, "copies"), 0755), 0);
+	pid_t killed = copy_in_child(state, path, 0), reader = copy_in_child(state, path, 1);
+	until(&mount, "waiting", 3);
+	assert_int_equal(shell("for i in $(seq 2000); do [ -e '%s' ] && exit 0; sleep 0.01; done; exit 1", in_scratch(state, "links")), 0);
+	kill(killed, SIGKILL);
+	assert_int_equal(waitpid(killed, &status, 0), killed);
+	struct json_object *events = trace_load(trace, false);		/* as it is while the build is going on */
+	assert_int_equal(trace_count_events(events, 'E', "link"), 0);
+	assert_string_equal(first_arg(events, 'B', "link", "kernels"), "1");
+	json_object_put(events);
+	give_the_sign(state);
+	all_end_well(&reader, 1);
+	assert_int_equal(mount_end(&mount), 0);
+
+	events = trace_load(trace, true);
+	unsigned opens = 0, interrupted = 0;
+	for (size_t i = 0; i < json_object_array_length(events); i++) {
+		const struct json_object *event = json_object_array_get_idx(events, i);
+		snprintf(pid, sizeof(pid), "%d", (int)reader);
+		opens += event_is(event, 'b', "open") && strcmp(event_arg(event, "pid"), pid) == 0 &&
+			 strcmp(event_arg(event, "file"), strrchr(path, '/') + 1) == 0;
+		interrupted += event_is(event, 'e', "open") && strcmp(event_arg(event, "outcome"), "interrupted") == 0;
+	}
+	assert_int_equal(opens, 1);
+	assert_int_equal(interrupted, 1);
+	json_object_put(events);
+}
+
+static void test_a_killed_mount_leaves_its_trace(void **state)
+{
+	const char *logic = many_bases(state, "logic", 1), *trace = in_scratch(state, "trace");
+	char arguments[256];
+
+	snprintf(arguments, sizeof(arguments), "--no-cache -o trace='%s'", trace);
+	struct mount mount = mount_with(state, logic, real_linker(), arguments);
+	assert_int_equal(shell("cat '%s' >/dev/null", file_in(&mount, ".co", 0)), 0);
+	kill(mount.pid, SIGKILL);
+	assert_int_equal(waitpid(mount.pid, NULL, 0), mount.pid);
+	assert_int_equal(shell("umount -l '%s' 2>/dev/null || fusermount3 -uz '%s'", mount.path, mount.path), 0);
+	struct json_object *events = trace_load(trace, false);
+	assert_string_equal(first_arg(events, 'E', "generate", "kernels"), "1");
+	json_object_put(events);
+}
+
 /* ---- the end under load ----------------------------------------------------------------------------------------------- */
 
 static void read_until_it_ends(const struct mount *mount, unsigned seed)
@@ -276,6 +344,8 @@ int main(void)
 		TEST(test_many_readers_of_many_files_get_their_own),
 		TEST(test_ready_files_do_not_wait_for_builds),
 		TEST(test_mounts_and_builds_share_a_cache),
+		TEST(test_a_trace_tells_who_waited_for_what),
+		TEST(test_a_killed_mount_leaves_its_trace),
 		TEST(test_the_end_under_load_hangs_nobody),
 		TEST(test_a_linker_that_hangs_does_not_keep_the_mount),
 		TEST(test_a_linker_has_only_so_much_time),
