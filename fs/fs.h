@@ -54,6 +54,9 @@ struct fs *fs_unref(struct fs *fs);		/* after engine_unref(); accepts NULL, retu
  * Mounts on an empty folder. A dead mount (ENOTCONN) that lies there is removed first. -ENOTEMPTY, -EBUSY (something is mounted there),
  * -ELOOP (logic, cache or linker lie inside the mountpoint), -EIO when the kernel or fusermount3 refuse. `args` are for libfuse: mount
  * options it knows.
+ *
+ * `mountpoint` may be "/dev/fd/N", a descriptor of /dev/fuse that is mounted already (mount.fuse3(8), drop_privileges): whoever did it has
+ * checked the folder, and unmounts it before the first signal. -EBADF when the descriptor is something else.
  */
 int fs_mount(struct fs *fs, const char *mountpoint, struct fuse_args *args, struct error *error);
 

@@ -95,7 +95,7 @@ struct fs {
 	struct engine *engine;
 	struct fs_options options;
 	struct fuse_session *session;
-	char *mountpoint;		/* absolute */
+	char *mountpoint;		/* absolute; NULL: mounted by somebody else, see fs_mount() */
 	uid_t uid;
 	gid_t gid;
 	int64_t started_ns;		/* wall clock: the time of control files */

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/internal.h"
+#include "fs/mountpoint.h"
 
-#include <dirent.h>
 #include <fcntl.h>
-#include <limits.h>
+#include <linux/major.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
-#include <sys/wait.h>
+#include <sys/sysmacros.h>
 #include <time.h>
+
+#define FUSE_MINOR 229		/* of MISC_MAJOR: Linux Documentation/admin-guide/devices.txt */
 
 static void end_signals(sigset_t *set)
 {
@@ -101,90 +100,7 @@ struct fs *fs_unref(struct fs *fs)
 	return NULL;
 }
 
-/* ---- unmounting ------------------------------------------------------------------------------------------------------- */
-
-/* Lazily: the name is gone at once, open files live on; else only a mount that nobody uses. Normal users need the setuid helper for it. */
-static int unmount(const char *mountpoint, bool lazily)
-{
-	const char *const argv[] = { "fusermount3", "-u", lazily ? "-qz" : "-q", "--", mountpoint, NULL };
-	int status;
-	pid_t pid;
-
-	if (umount2(mountpoint, (lazily ? MNT_DETACH : 0) | UMOUNT_NOFOLLOW) == 0)
-		return 0;
-	if (errno != EPERM)
-		return -errno;
-	int r = -posix_spawnp(&pid, argv[0], NULL, NULL, (char *const *)argv, environ);
-	if (r < 0)
-		return r;
-	while (waitpid(pid, &status, 0) < 0)
-		if (errno != EINTR)
-			return -errno;
-	return status == 0 ? 0 : -EPERM;
-}
-
 /* ---- mounting --------------------------------------------------------------------------------------------------------- */
-
-static bool is_empty(const char *path)
-{
-	DIR *folder = opendir(path);
-	const struct dirent *entry;
-	bool empty = true;
-
-	if (!folder)
-		return true;		/* mounting will say what is wrong */
-	while (empty && (entry = readdir(folder)))
-		empty = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
-	closedir(folder);
-	return empty;
-}
-
-static bool is_mounted(const char *path)
-{
-	char parent[PATH_MAX];
-	struct stat here, above;
-
-	if ((size_t)snprintf(parent, sizeof(parent), "%s/..", path) >= sizeof(parent))
-		return false;
-	return stat(path, &here) == 0 && stat(parent, &above) == 0 && here.st_dev != above.st_dev;
-}
-
-/* A connection that was aborted leaves its mount behind, as a killed daemon does. statfs() always asks the daemon, where stat() would
- * take attributes that the kernel still has. */
-static int remove_dead_mount(const char *mountpoint)
-{
-	struct statfs buffer;
-
-	return statfs(mountpoint, &buffer) < 0 && errno == ENOTCONN ? unmount(mountpoint, true) : 0;
-}
-
-/* A folder, after a dead mount on it is gone; its absolute name, malloc memory. */
-static int find_mountpoint(const char *mountpoint, char **ret_path, struct error *error)
-{
-	struct stat st;
-
-	int r = remove_dead_mount(mountpoint);
-	if (r < 0)
-		return error_set(error, r, "'%s' is a dead mount that cannot be removed: %s", mountpoint, strerror(-r));
-	if (stat(mountpoint, &st) < 0)
-		return error_set(error, -errno, "cannot mount on '%s': %s", mountpoint, strerror(errno));
-	if (!S_ISDIR(st.st_mode))
-		return error_set(error, -ENOTDIR, "cannot mount on '%s': it is not a folder", mountpoint);
-	char *path = realpath(mountpoint, NULL);
-	if (!path)
-		return error_set(error, -errno, "cannot mount on '%s': %s", mountpoint, strerror(errno));
-	*ret_path = path;
-	return 0;
-}
-
-static int check_empty(struct fs *fs, const char *mountpoint, struct error *error)
-{
-	if (fs->options.nonempty || is_empty(mountpoint))
-		return 0;
-	if (is_mounted(mountpoint))
-		return error_set(error, -EBUSY, "something is mounted on '%s' already", mountpoint);
-	return error_set(error, -ENOTEMPTY, "'%s' is not empty: what it holds would be hidden (-o nonempty mounts anyway)", mountpoint);
-}
 
 struct inside {
 	const char *mountpoint;
@@ -195,27 +111,52 @@ struct inside {
 static int check_outside(void *userdata, const char *what, const char *path)
 {
 	const struct inside *inside = userdata;
-	_cleanup_free_ char *real = realpath(path, NULL);
-	size_t length = strlen(inside->mountpoint);
 
-	if (!real || strncmp(real, inside->mountpoint, length) != 0 || (real[length] && real[length] != '/'))
+	if (!mountpoint_hides(inside->mountpoint, path))
 		return 0;
 	return error_set(inside->error, -ELOOP, "%s '%s' lies inside the mountpoint '%s'", what, path, inside->mountpoint);
 }
 
-int fs_mount(struct fs *fs, const char *mountpoint, struct fuse_args *args, struct error *error)
+static int prepare_mountpoint(struct fs *fs, const char *mountpoint, struct error *error)
 {
-	int r = find_mountpoint(mountpoint, &fs->mountpoint, error);
+	int r = mountpoint_find(mountpoint, &fs->mountpoint, error);
 	if (r == 0)
 		r = engine_foreach_path(fs->engine, check_outside, &(struct inside){ fs->mountpoint, error });
-	if (r == 0)		/* last: a cache that was just made inside of it is what matters then */
-		r = check_empty(fs, mountpoint, error);
+	if (r == 0 && !fs->options.nonempty)	/* last: a cache that was just made inside of it is what matters then */
+		r = mountpoint_check_empty(mountpoint, error);
+	return r;
+}
+
+/* "/dev/fd/N", as in mount.fuse3(8): who started us has mounted already. Our children must not keep the mount alive. */
+static bool is_mounted_already(const char *mountpoint, int *ret_fd)
+{
+	char end;
+
+	return sscanf(mountpoint, "/dev/fd/%d%c", ret_fd, &end) == 1;
+}
+
+static int check_mounted(const char *mountpoint, int fd, struct error *error)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0 || !S_ISCHR(st.st_mode) || st.st_rdev != makedev(MISC_MAJOR, FUSE_MINOR))
+		return error_set(error, -EBADF, "'%s' is not /dev/fuse", mountpoint);
+	fcntl(fd, F_SETFD, FD_CLOEXEC);
+	return 0;
+}
+
+int fs_mount(struct fs *fs, const char *mountpoint, struct fuse_args *args, struct error *error)
+{
+	int fd;
+	bool mounted = is_mounted_already(mountpoint, &fd);
+
+	int r = mounted ? check_mounted(mountpoint, fd, error) : prepare_mountpoint(fs, mountpoint, error);
 	if (r < 0)
 		return r;
 	fs->session = fuse_session_new(args, &fs_operations, sizeof(fs_operations), fs);
 	if (!fs->session)
 		return error_set(error, -EINVAL, "libfuse does not take the mount options");
-	if (fuse_session_mount(fs->session, fs->mountpoint) != 0)
+	if (fuse_session_mount(fs->session, mounted ? mountpoint : fs->mountpoint) != 0)
 		return error_set(error, -EIO, "cannot mount on '%s': /dev/fuse or fusermount3 refused", mountpoint);
 	return 0;
 }
@@ -226,39 +167,70 @@ static void wake_up(int number)
 {
 }
 
+/* Who mounted for us has to unmount, too, and does so before we hear of the end. */
+static int unmount(struct fs *fs, bool lazily)
+{
+	if (!fs->mountpoint)
+		return lazily ? 0 : -EPERM;
+	return mountpoint_unmount(fs->mountpoint, lazily);
+}
+
 struct idleness {
 	uint64_t requests;		/* as of the last look */
 	unsigned seconds;		/* since when they have not grown */
 };
+
+static bool is_used(struct fs *fs)
+{
+	pthread_mutex_lock(&fs->lock);
+	bool used = fs->n_handles || fs->n_waiters;
+	pthread_mutex_unlock(&fs->lock);
+	return used;
+}
 
 /* To be called once a second. Unmounting fails while somebody is in the mount, or has come since. */
 static void unmount_when_idle(struct fs *fs, struct idleness *idle)
 {
 	uint64_t requests = __atomic_load_n(&fs->n_requests, __ATOMIC_RELAXED);
 
-	pthread_mutex_lock(&fs->lock);
-	bool used = fs->n_handles || fs->n_waiters || requests != idle->requests;
-	pthread_mutex_unlock(&fs->lock);
-	idle->seconds = used ? 0 : idle->seconds + 1;
+	idle->seconds = is_used(fs) || requests != idle->requests ? 0 : idle->seconds + 1;
 	idle->requests = requests;
-	if (idle->seconds >= fs->options.idle_timeout && unmount(fs->mountpoint, false) < 0)
+	if (idle->seconds >= fs->options.idle_timeout && unmount(fs, false) < 0)
 		idle->seconds = 0;
 }
 
-/* A signal of `set`; 0 after a second without one, where idleness counts. */
-static int next_signal(const struct fs *fs, const sigset_t *set)
+static void end_session(struct fs *fs)
 {
-	const struct timespec second = { .tv_sec = 1 };
+	fuse_session_exit(fs->session);
+	pthread_kill(fs->serving, SIGUSR2);	/* out of the wait inside libfuse's loop */
+}
+
+/* A signal of `set`; 0 after `milliseconds` without one, unless these are 0. */
+static int next_signal(const sigset_t *set, unsigned milliseconds)
+{
+	const struct timespec time = { .tv_sec = milliseconds / 1000, .tv_nsec = milliseconds % 1000 * 1000000 };
 	int number = 0;
 
-	if (fs->options.idle_timeout == 0)
+	if (milliseconds == 0)
 		sigwait(set, &number);
 	else
-		number = sigtimedwait(set, NULL, &second);
+		number = sigtimedwait(set, NULL, &time);
 	return number < 0 ? 0 : number;
 }
 
-/* The first signal unmounts: the session ends by itself with the last open file. The second ends the session. */
+/* The first signal unmounts: the session ends by itself with the last open file. The second ends the session. True when it goes on. */
+static bool take_signal(struct fs *fs)
+{
+	pthread_mutex_lock(&fs->lock);
+	unsigned before = fs->signals++;
+	pthread_mutex_unlock(&fs->lock);
+	if (before == 0 && unmount(fs, true) == 0)
+		return true;
+	end_session(fs);
+	return false;
+}
+
+/* What somebody else has mounted may live on in another mount namespace, where nobody uses it: the kernel does not end that session. */
 static void *wait_for_signals(void *userdata)
 {
 	struct fs *fs = userdata;
@@ -267,22 +239,16 @@ static void *wait_for_signals(void *userdata)
 
 	end_signals(&set);
 	sigaddset(&set, SIGUSR1);	/* fs_serve() is done */
-	for (;;) {
-		int number = next_signal(fs, &set);
+	for (bool draining = false;;) {
+		int number = next_signal(&set, draining ? 50 : fs->options.idle_timeout ? 1000 : 0);
 		if (number == SIGUSR1)
 			return NULL;
-		if (number == 0) {
-			if (fs->options.idle_timeout)
-				unmount_when_idle(fs, &idle);
-			continue;
-		}
-		pthread_mutex_lock(&fs->lock);
-		unsigned before = fs->signals++;
-		pthread_mutex_unlock(&fs->lock);
-		if (before == 0 && unmount(fs->mountpoint, true) == 0)
-			continue;
-		fuse_session_exit(fs->session);
-		pthread_kill(fs->serving, SIGUSR2);	/* out of the wait inside libfuse's loop */
+		if (number)
+			draining = take_signal(fs) && !fs->mountpoint;
+		else if (draining && !is_used(fs))
+			end_session(fs);
+		else if (!draining && fs->options.idle_timeout)
+			unmount_when_idle(fs, &idle);
 	}
 }
 
@@ -338,8 +304,9 @@ int fs_serve(struct fs *fs, struct error *error)
 		stop_threads(fs, signals, watch);
 	}
 	fuse_loop_cfg_destroy(config);
-	remove_dead_mount(fs->mountpoint);
+	if (fs->mountpoint)
+		mountpoint_remove_dead(fs->mountpoint);
 	if (r < 0)
-		return error_set(error, r, "serving '%s' failed: %s", fs->mountpoint, strerror(-r));
+		return error_set(error, r, "serving '%s' failed: %s", fs->mountpoint ? fs->mountpoint : "the mount", strerror(-r));
 	return 0;
 }

@@ -179,7 +179,8 @@ static int add_own_options(struct mount *mount, const char *logic)
 static void mounted(void *userdata)
 {
 	daemon_ready(userdata);
-	notify_service("READY=1\nMAINPID=%d\nSTATUS=serving", (int)getpid());
+	/* what was mounted for us has to die with us: nobody else may keep it */
+	notify_service("READY=1\nMAINPID=%d\nSTATUS=serving\nFDSTOREREMOVE=1\nFDNAME=" NOTIFY_MOUNT, (int)getpid());
 }
 
 static void warn(const char *message)
