@@ -14,12 +14,19 @@
 
 struct assembler;
 
-/* `wanted`: a path or a name on PATH; NULL: amdclang (also in /opt/rocm/llvm/bin), clang-22 ... clang-17, clang, llvm-mc-22 ... llvm-mc. Nothing is looked for yet. */
+/*
+ * `wanted`: a path or a name on PATH. NULL: ROCm's amdclang (on PATH, else below $ROCM_PATH or /opt/rocm); else the newest of llvm-mc-N and
+ * clang-N, 22 to 17, of which llvm-mc starts faster; else llvm-mc, clang. Nothing is looked for yet.
+ */
 int assembler_new(const char *wanted, struct assembler **ret_assembler);
-struct assembler *assembler_unref(struct assembler *assembler);
-void assembler_stop(struct assembler *assembler);	/* kills what runs; from now on -ECANCELED */
+struct assembler *assembler_unref(struct assembler *assembler);	/* accepts NULL, returns NULL */
+void assembler_stop(struct assembler *assembler);		/* kills what runs; from now on -ECANCELED */
 
-/* -ENOENT: there is none, which is an error and never a table of zeros. The text lives as long as the assembler. */
+/*
+ * "LLVM 22.1.8"; for AMD's own and for unreleased versions the line that they print. It has assembled something for gfx942 by then. -ENOENT:
+ * there is none, which is an error and never a table of zeros; -EINVAL, -EIO: `wanted` is something else, too old, or does not work.
+ * The text lives as long as the assembler.
+ */
 int assembler_identify(struct assembler *assembler, const char **ret_version, struct error *error);
 
 struct assembler_options {
@@ -33,8 +40,10 @@ int assembler_assemble(struct assembler *assembler, const struct assembler_optio
 		       struct buffer *ret_object, struct error *error);
 
 /*
- * Which of many snippets it accepts, each judged as if it were alone, in as few runs as there are different sets of options. Failing to run at all is an
- * error; being refused is a verdict.
+ * Which of many snippets it accepts, each judged as if it were alone: accepted is what is assembled without a word, not even a warning. All
+ * plain instructions of a target and a set of options take one run, or two when some are refused; what is more than instructions
+ * (directives, labels, comments ...) takes one each; at most two runs at once. Failing to run is an error, of which the message has the
+ * snippet that made it crash; being refused is a verdict. On failure ret_verdicts is as it was.
  */
 struct assembler_snippet {
 	const char *target;		/* as -mcpu takes it */
