@@ -44,7 +44,8 @@ static int watch_folder(struct watch *watch, const char *path, int *ret_descript
 static int watch_tree(struct watch *watch)
 {
 	char *const roots[] = { watch->engine->logic, NULL };
-	FTS *fts = fts_open(roots, FTS_LOGICAL | FTS_NOCHDIR | FTS_NOSTAT, NULL);
+	/* Links inside are followed by scans if they lead to what is inside, too, and that is met here without them. */
+	FTS *fts = fts_open(roots, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR, NULL);
 	const FTSENT *entry;
 	int descriptor, r = 0;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* One whole logic file: its entries, and its solutions one at a time. */
 #include "build/logic/library.h"
+#include "build/logic/open.h"
 
 void logic_document_release(struct logic_document *document)
 {
@@ -32,8 +33,12 @@ int logic_document_read(struct arena *arena, const struct logic_file *file, stru
 {
 	struct yaml *yaml = &document->yaml;
 
+	_cleanup_close_ int fd = -1;
+
 	document->file = file;
-	int r = yaml_read(yaml, file->path, YAML_WHOLE, error);
+	int r = logic_file_open(file, &fd, error);
+	if (r == 0)
+		r = yaml_read(yaml, file->path, fd, YAML_WHOLE, error);
 	if (r < 0)
 		return r;
 	const struct yaml_node *root = yaml->root;

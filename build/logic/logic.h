@@ -20,7 +20,8 @@
 
 struct logic_file {
 	const char *path;		/* as opened: folder + relative path */
-	const char *relative;		/* to the scanned folder, the sort key */
+	const char *relative;		/* to the scanned folder, the sort key; the end of `path` */
+	bool named;			/* what was scanned is this file, no folder */
 	const char *arch;		/* "gfx942" */
 	int cu_count;			/* 0: any */
 	uint64_t size;			/* bytes and modification time seen at the scan */
@@ -51,7 +52,7 @@ struct logic_catalog {
 	size_t n_faults;
 };
 
-/* Walks `folder` for *.yaml (also one single file). -ENOENT when it does not exist, -ENODATA when it holds no logic at all; faults of
+/* Walks `folder` for *.yaml (also one single file). Links that lead out of it are not followed, and are faults. -ENOENT when it does not exist, -ENODATA when it holds no logic at all; faults of
  * single files are in the catalog. */
 int logic_scan(const char *folder, struct logic_catalog **ret_catalog, struct error *error);
 struct logic_catalog *logic_catalog_unref(struct logic_catalog *catalog);

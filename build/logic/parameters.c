@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+#include "build/logic/open.h"
 #include "build/logic/parameters.h"
+
+#include <fcntl.h>
 
 enum parameter_kind { KIND_NUMBER, KIND_REAL, KIND_TEXT, KIND_NUMBERS };
 
@@ -229,11 +232,15 @@ int solution_read_custom(struct arena *arena, const char *folder, struct solutio
 	const char *path = arena_printf(arena, "%s/%s.s", folder, name);
 	if (!path)
 		return -ENOMEM;
-	FILE *file = fopen(path, "re");
-	if (!file)
-		return error_set(error, -errno, "cannot open '%s': %s", path, strerror(errno));
-	int r = read_metadata(file, &text);
-	fclose(file);
+	int fd = open_inside(folder, path + strlen(folder) + 1, O_RDONLY | O_NONBLOCK);
+	if (fd < 0)
+		return error_set(error, fd, "cannot open '%s': %s", path, fd == -EXDEV ? LEADS_OUT : strerror(-fd));
+	FILE *file = fdopen(fd, "r");
+	int r = file ? read_metadata(file, &text) : -errno;
+	if (file)
+		fclose(file);
+	else
+		close(fd);
 	if (r < 0)
 		return error_set(error, r, "cannot read '%s': %s", path, strerror(-r));
 	buffer_append(&text, "", 1);

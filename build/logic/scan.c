@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/array.h"
 #include "build/logic/catalog.h"
+#include "build/logic/open.h"
 
+#include <fcntl.h>
 #include <fts.h>
 #include <pthread.h>
 #include <sys/stat.h>
@@ -20,6 +22,7 @@ struct scan {
 	struct logic_fault *faults;
 	size_t n_heads, n_faults;
 	size_t heads_allocated, faults_allocated;
+	bool is_file;			/* a single one is scanned, no folder */
 	size_t folder_length;		/* of the scanned folder with its slash, which relative paths leave out */
 };
 
@@ -116,6 +119,7 @@ static int add_file(struct scan *scan, const char *path, const struct stat *st)
 {
 	struct arena *arena = &scan->catalog->arena;
 	struct error error = { 0 };
+	_cleanup_close_ int fd = -1;
 	_cleanup_yaml_ struct yaml yaml = { 0 };
 
 	struct logic_head *head = arena_new(arena, struct logic_head, 1);
@@ -123,10 +127,12 @@ static int add_file(struct scan *scan, const char *path, const struct stat *st)
 	if (!head || !copy)
 		return -ENOMEM;
 	head->file = (struct logic_file){
-		.path = copy, .relative = copy + scan->folder_length, .size = (uint64_t)st->st_size,
+		.path = copy, .relative = copy + scan->folder_length, .named = scan->is_file, .size = (uint64_t)st->st_size,
 		.mtime_ns = (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec,
 	};
-	int r = yaml_read(&yaml, path, LOGIC_HEAD_ENTRIES, &error);
+	int r = logic_file_open(&head->file, &fd, &error);
+	if (r == 0)
+		r = yaml_read(&yaml, path, fd, LOGIC_HEAD_ENTRIES, &error);
 	if (r == 0)
 		r = read_head(scan, &yaml, head, &error);
 	if (r == -ENOMEM)
@@ -155,9 +161,22 @@ static int add_place_fault(struct scan *scan, const FTSENT *entry, const char *w
 	return add_fault(scan, entry->fts_path, error.text);
 }
 
-static int visit(struct scan *scan, const FTSENT *entry)
+static bool leads_out(const struct scan *scan, const FTSENT *entry)
+{
+	_cleanup_free_ char *folder = strndup(entry->fts_path, scan->folder_length);
+	_cleanup_close_ int fd = folder ? open_inside(folder, entry->fts_path + scan->folder_length, O_PATH) : -ENOMEM;
+
+	return fd == -EXDEV;
+}
+
+static int visit(struct scan *scan, FTS *fts, FTSENT *entry)
 {
 	switch (entry->fts_info) {
+	case FTS_D:
+		if (entry->fts_level == 0 || !leads_out(scan, entry))
+			return 0;
+		fts_set(fts, entry, FTS_SKIP);
+		return add_place_fault(scan, entry, LEADS_OUT);
 	case FTS_F:
 		if (entry->fts_level > 0 && !is_logic_name(entry->fts_name))
 			return 0;
@@ -185,12 +204,12 @@ static int walk(struct scan *scan, const char *folder)
 
 	while (fts && r == 0) {
 		errno = 0;
-		const FTSENT *entry = fts_read(fts);
+		FTSENT *entry = fts_read(fts);
 		if (!entry) {
 			r = -errno;
 			break;
 		}
-		r = visit(scan, entry);
+		r = visit(scan, fts, entry);
 	}
 	if (fts)
 		fts_close(fts);
@@ -303,10 +322,11 @@ int logic_scan(const char *folder, struct logic_catalog **ret_catalog, struct er
 	pthread_mutex_init(&scan.catalog->lock, NULL);
 	const char *slash = strrchr(folder, '/');
 	size_t length = strlen(folder);
-	if (S_ISDIR(st.st_mode))	/* fts gives "folder/name", also for "folder/" */
-		scan.folder_length = length + (length && folder[length - 1] != '/');
-	else
+	scan.is_file = !S_ISDIR(st.st_mode);
+	if (scan.is_file)
 		scan.folder_length = slash ? (size_t)(slash - folder) + 1 : 0;
+	else			/* fts gives "folder/name", also for "folder/" */
+		scan.folder_length = length + (length && folder[length - 1] != '/');
 	int r = walk(&scan, folder);
 	if (r == 0)
 		r = finish(&scan, folder, error);

@@ -210,12 +210,12 @@ static int write_from_place(int fd, const struct solution_place *place, struct b
 	return 0;
 }
 
-static int write_from_whole(const struct solution_place *place, struct buffer *ret_json, struct error *error)
+static int write_from_whole(int fd, const struct solution_place *place, struct buffer *ret_json, struct error *error)
 {
 	const struct loaded_file *file = place->file;
 	_cleanup_yaml_ struct yaml yaml = { 0 };
 
-	int r = yaml_read(&yaml, file->path, YAML_WHOLE, error);
+	int r = yaml_read(&yaml, file->path, fd, YAML_WHOLE, error);
 	if (r == -ENOMEM)
 		return r;
 	const struct yaml_node *map = r < 0 ? NULL : yaml_at(yaml_at(yaml.root, LOGIC_ENTRY_SOLUTIONS), place->position);
@@ -239,7 +239,7 @@ int logic_write_solution(const struct logic_library *library, size_t index, stru
 		return error_set(error, -errno, "cannot open '%s': %s", place->file->path, strerror(errno));
 	int r = place->offset ? write_from_place(fd, place, &json, error) : -EOPNOTSUPP;
 	if (r == -EOPNOTSUPP)
-		r = write_from_whole(place, &json, error);
+		r = write_from_whole(fd, place, &json, error);
 	if (r == 0)
 		buffer_append(ret_text, json.data, json.size);
 	return r < 0 ? r : json.failed || ret_text->failed ? -ENOMEM : 0;

@@ -148,16 +148,15 @@ bool yaml_stamp_equal(const struct yaml_stamp *a, const struct yaml_stamp *b)
 	return a->inode == b->inode && a->size == b->size && a->mtime_ns == b->mtime_ns;
 }
 
-int yaml_read(struct yaml *yaml, const char *path, unsigned n_entries, struct error *error)
+int yaml_read(struct yaml *yaml, const char *path, int fd, unsigned n_entries, struct error *error)
 {
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	_cleanup_free_ char *text = NULL;
 	struct stat st;
 	size_t size = 0;
 
 	yaml->path = path;
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return error_set(error, -errno, "cannot open '%s': %s", path, strerror(errno));
+	if (fstat(fd, &st) < 0)
+		return error_set(error, -errno, "cannot read '%s': %s", path, strerror(errno));
 	if (!S_ISREG(st.st_mode))
 		return error_set(error, -EINVAL, "'%s' is not a file", path);
 	if (n_entries != YAML_WHOLE || st.st_size > (off_t)LARGEST_IN_MEMORY)

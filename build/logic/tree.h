@@ -3,7 +3,7 @@
  * A YAML file as a compact tree with line numbers. Internal to build/logic.
  *
  *     _cleanup_yaml_ struct yaml yaml = { 0 };
- *     r = yaml_read(&yaml, path, YAML_WHOLE, &error);        // or only the first entries of the file's list
+ *     r = yaml_read(&yaml, path, fd, YAML_WHOLE, &error);    // or only the first entries of the file's list
  *     for (const struct yaml_node *entry = yaml.root->first; entry; entry = entry->next)
  *             ...
  *
@@ -74,10 +74,10 @@ struct yaml {
 void yaml_release(struct yaml *yaml);
 #define _cleanup_yaml_ _cleanup_(yaml_release)
 
-/* Reads a file. With n_entries > 0 the root has to be a list, and reading stops after that many entries (or the list's end), having
- * looked at no more of the file than that takes. `path` must live as long as `yaml`. -errno of open and read, -EINVAL for bad YAML,
+/* Reads an open file. With n_entries > 0 the root has to be a list, and reading stops after that many entries (or the list's end), having
+ * looked at no more of the file than that takes. `path` must live as long as `yaml`. -errno of read, -EINVAL for bad YAML,
  * -EFBIG for more than the limits. */
-int yaml_read(struct yaml *yaml, const char *path, unsigned n_entries, struct error *error);
+int yaml_read(struct yaml *yaml, const char *path, int fd, unsigned n_entries, struct error *error);
 
 struct stat;
 struct yaml_stamp yaml_stamp_of(const struct stat *st);

@@ -330,6 +330,58 @@ static void what_looks_like_logic_and_is_none_is_named(void **state)
 	remove_folder(folder);
 }
 
+/* Whoever writes logic does not make us read other files: not by links of any kind, and not by one that is put there after the scan. */
+static void links_that_lead_out_of_the_folder_are_named_and_not_read(void **state)
+{
+	char *outside = make_folder(), *folder = make_folder(), *good = sample(GOOD), place[4096], target[4096];
+	struct logic_catalog *catalog;
+	struct logic_options options = { 0 };
+	struct logic_library *library;
+	struct error error = { 0 };
+
+	write_file(outside, "secret.yaml", good, strlen(good));
+	write_file(folder, "good.yaml", good, strlen(good));
+	snprintf(target, sizeof(target), "%s/secret.yaml", outside);
+	snprintf(place, sizeof(place), "%s/absolute.yaml", folder);
+	assert_int_equal(symlink(target, place), 0);
+	snprintf(place, sizeof(place), "%s/folder", folder);
+	assert_int_equal(symlink(outside, place), 0);
+	snprintf(target, sizeof(target), "..%s/secret.yaml", strrchr(outside, '/'));
+	snprintf(place, sizeof(place), "%s/relative.yaml", folder);
+	assert_int_equal(symlink(target, place), 0);
+
+	assert_int_equal(logic_scan(folder, &catalog, &error), 0);
+	assert_int_equal(catalog->n_bases, 1);
+	assert_int_equal(catalog->bases[0].n_files, 1);
+	assert_int_equal(catalog->n_faults, 3);
+	expect_words(catalog->faults[0].message, "/absolute.yaml'", "a link leads out of the folder");
+	expect_words(catalog->faults[1].message, "/folder'", "a link leads out of the folder");
+	expect_words(catalog->faults[2].message, "/relative.yaml'", "a link leads out of the folder");
+
+	snprintf(place, sizeof(place), "%s/good.yaml", folder);
+	assert_int_equal(unlink(place), 0);
+	assert_int_equal(symlink(target, place), 0);
+	assert_int_equal(logic_load(catalog, &catalog->bases[0], &options, &library, &error), -EXDEV);
+	expect_words(error.text, "/good.yaml'", "a link leads out of the folder");
+	logic_catalog_unref(catalog);
+
+	/* one that stays inside is as good as a file, and a link that the user names is what the user wants */
+	assert_int_equal(unlink(place), 0);
+	write_file(folder, "real", good, strlen(good));
+	assert_int_equal(symlink("real", place), 0);
+	assert_int_equal(logic_scan(folder, &catalog, &error), 0);
+	assert_int_equal(catalog->n_bases, 1);
+	logic_catalog_unref(catalog);
+	snprintf(place, sizeof(place), "%s/absolute.yaml", folder);
+	assert_int_equal(logic_scan(place, &catalog, &error), 0);
+	assert_int_equal(logic_load(catalog, &catalog->bases[0], &options, &library, &error), 0);
+	logic_library_unref(library);
+	logic_catalog_unref(catalog);
+	free(good);
+	remove_folder(folder);
+	remove_folder(outside);
+}
+
 static void one_file_can_be_a_library(void **state)
 {
 	char *path = source_path("samples/logic/" GOOD);
@@ -354,6 +406,7 @@ int main(void)
 		cmocka_unit_test(files_that_change_after_the_scan_are_noticed),
 		cmocka_unit_test(folders_without_logic_say_so),
 		cmocka_unit_test(what_looks_like_logic_and_is_none_is_named),
+		cmocka_unit_test(links_that_lead_out_of_the_folder_are_named_and_not_read),
 		cmocka_unit_test(one_file_can_be_a_library),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
