@@ -44,12 +44,13 @@ enum {
 	OPTION_CUSTOM = 1 << 7,		/* --custom-kernels, which is also among OPTION_OUTPUT */
 	OPTION_CARE = 1 << 8,		/* --repair, --rebuild: of the cache */
 	OPTION_TRACE = 1 << 9,		/* --trace FILE */
+	OPTION_ONCE = 1 << 10,		/* --once */
 };
 
 struct options {
 	struct engine_options engine;
 	const char *arch, *trace;
-	bool no_cache, json, foreground, repair;
+	bool no_cache, json, once, foreground, repair;
 	const char *rebuild;		/* logic to compare the cache with, or NULL */
 	struct buffer mount;		/* all -o, joined with commas and NUL-terminated; or empty */
 	char *default_cache;

@@ -16,7 +16,7 @@ static const char help[] =
 	"tensilefs verify LOGIC [FILE...]                    run kernels in the emulator against a reference\n"
 	"tensilefs run FILE [KERNEL [ARGUMENT...]]           run one kernel of any code object on the CPU, or list its kernels\n"
 	"tensilefs compare DIR DIR [--json]                  what differs in two packages: files, sections, kernels\n"
-	"tensilefs status [--json] MOUNTPOINT                what a mount is doing\n"
+	"tensilefs status [--once|--json] MOUNTPOINT         what a mount is doing, live in a terminal\n"
 	"tensilefs cache stats|gc|check|clear|pin|unpin      look after the cache\n"
 	"tensilefs caps [--arch A]                           what each target and the linker can do\n"
 	"\n"

@@ -238,6 +238,7 @@ static const struct {
 	{ { "repair", no_argument, NULL, 'r' }, OPTION_CARE, NULL, "check: remove what is damaged" },
 	{ { "rebuild", required_argument, NULL, 'R' }, OPTION_CARE, "LOGIC", "check: compare with the files of LOGIC, made anew" },
 	{ { "json", no_argument, NULL, 'J' }, OPTION_JSON, NULL, "for programs to read" },
+	{ { "once", no_argument, NULL, 'O' }, OPTION_ONCE, NULL, "show it once, also on a terminal" },
 	{ { "trace", required_argument, NULL, 's' }, OPTION_TRACE, "FILE", "write what is done when, for ui.perfetto.dev and chrome://tracing" },
 	{ { "foreground", no_argument, NULL, 'f' }, OPTION_MOUNT, NULL, "do not go into the background (-f)" },
 	{ { "options", required_argument, NULL, 'o' }, OPTION_MOUNT, "LIST",
@@ -297,6 +298,9 @@ static int take_option(struct options *options, int letter, const char *long_nam
 		return 0;
 	case 'J':
 		options->json = true;
+		return 0;
+	case 'O':
+		options->once = true;
 		return 0;
 	case 'r':
 		options->repair = true;

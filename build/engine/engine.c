@@ -165,6 +165,7 @@ int engine_new(const struct engine_options *options, struct engine **ret_engine,
 		.warn = options->warn,
 		.warn_userdata = options->warn_userdata,
 		.trace = options->trace,
+		.cache_max_bytes = options->cache_max_bytes,
 	};
 	pthread_mutex_init(&engine->lock, NULL);
 	int r = init(engine, options, error);

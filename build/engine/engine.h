@@ -226,7 +226,7 @@ int engine_foreach_parameter(struct engine *engine, struct engine_file *file, co
  * number. `arch` NULL: all. A base that cannot be read counts nowhere and is named in "faults". */
 int engine_coverage(struct engine *engine, const char *arch, struct buffer *ret_json, struct error *error);
 
-/* JSON: jobs, queue, cache, bytes, times. Does not block. */
+/* JSON: jobs and what they are at, queue, cache, bytes, times, what failed. Does not block. */
 int engine_status(struct engine *engine, struct buffer *ret_json);
 
 /* Begins to look for the linker, so that the hashes of linked files can be known before the first of them is asked for. Does not block. */

@@ -100,6 +100,7 @@ struct engine {
 
 	struct cachedb *cache;		/* or NULL */
 	bool cache_read_only;
+	uint64_t cache_max_bytes;	/* 0: no limit */
 	struct pool *pool;
 	struct linker *linker;
 	const struct generator *generator;

@@ -3,9 +3,40 @@
 
 #include <json-c/json.h>
 
+#define MOST_FAILED 100
+
 static void add(struct json_object *object, const char *key, uint64_t value)
 {
 	json_object_object_add(object, key, json_object_new_uint64(value));
+}
+
+static struct json_object *new_entry(const char *arch, const char *name)
+{
+	struct json_object *object = json_object_new_object();
+
+	json_object_object_add(object, "arch", json_object_new_string(arch));
+	json_object_object_add(object, "name", json_object_new_string(name));
+	return object;
+}
+
+/* What the workers are at, the oldest first, which engine->activities has last. */
+static struct json_object *describe_work(struct engine *engine)
+{
+	struct json_object *list = json_object_new_array();
+	uint64_t now = now_us();
+	size_t n = 0;
+
+	pthread_mutex_lock(&engine->lock);
+	for (const struct activity *activity = engine->activities; activity; activity = activity->next)
+		n++;
+	for (const struct activity *activity = engine->activities; activity; activity = activity->next) {
+		struct json_object *object = new_entry(activity->file->arch, activity->file->name);
+		json_object_object_add(object, "stage", json_object_new_string(activity->stage ? activity->stage : ""));
+		add(object, "elapsed_ms", (MAX(now, activity->since_us) - activity->since_us) / 1000);
+		json_object_array_put_idx(list, --n, object);
+	}
+	pthread_mutex_unlock(&engine->lock);
+	return list;
 }
 
 static struct json_object *describe_jobs(struct engine *engine)
@@ -19,6 +50,7 @@ static struct json_object *describe_jobs(struct engine *engine)
 	add(object, "queued_quick", counts.queued[POOL_QUICK]);
 	add(object, "queued", counts.queued[POOL_WAITED]);
 	add(object, "queued_ahead", counts.queued[POOL_AHEAD]);
+	json_object_object_add(object, "work", describe_work(engine));
 	return object;
 }
 
@@ -56,6 +88,7 @@ static struct json_object *describe_cache(struct engine *engine, const struct en
 		json_object_object_add(object, "directory", json_object_new_string(engine->cache_path));
 		add(object, "disk_entries", cache.entries);
 		add(object, "disk_bytes", cache.bytes);
+		add(object, "disk_limit_bytes", engine->cache_max_bytes);
 		add(object, "disk_pinned_bytes", cache.pinned_bytes);
 		add(object, "disk_file_bytes", cache.file_bytes);
 		add(object, "disk_free_bytes", cache.free_bytes);
@@ -66,34 +99,38 @@ static struct json_object *describe_cache(struct engine *engine, const struct en
 	return object;
 }
 
-static void add_stale(struct json_object *list, const char *arch, const char *name, const char *reason)
+static void add_reason(struct json_object *list, const char *arch, const char *name, const char *reason)
 {
-	struct json_object *object = json_object_new_object();
+	struct json_object *object = new_entry(arch, name);
 
-	json_object_object_add(object, "arch", json_object_new_string(arch));
-	json_object_object_add(object, "name", json_object_new_string(name));
 	json_object_object_add(object, "reason", json_object_new_string(reason));
 	json_object_array_add(list, object);
 }
 
-/* What is served as it was before the logic was broken: bases that are held back, and files. */
-static struct json_object *describe_stale(struct engine *engine, const struct edition *edition)
+/* Files that could not be made, up to MOST_FAILED of them: .tensilefs/errors has them all. With engine->lock held. */
+static void describe_failed(const struct engine_file *file, struct json_object *failed)
 {
-	struct json_object *list = json_object_new_array();
+	if (file->failure && file->present && json_object_array_length(failed) < MOST_FAILED)
+		add_reason(failed, file->arch, file->name, file->failure_text ? file->failure_text : strerror(-file->failure));
+}
 
+/* What is served as it was before the logic was broken: bases that are held back, and files. */
+static void describe_files(struct engine *engine, const struct edition *edition, struct json_object *failed, struct json_object *stale)
+{
 	for (size_t i = 0; i < edition->n_held; i++)
-		add_stale(list, edition->held[i].arch, edition->held[i].name, edition->held[i].reason);
+		add_reason(stale, edition->held[i].arch, edition->held[i].name, edition->held[i].reason);
 	pthread_mutex_lock(&engine->lock);
 	for (size_t i = 0; i < engine->n_archs; i++) {
 		const struct engine_arch *arch = engine->archs[i];
-		for (size_t k = 0; k < arch->n_files; k++)
+		for (size_t k = 0; k < arch->n_files; k++) {
+			describe_failed(arch->files[k], failed);
 			if (arch->files[k]->stale)
-				add_stale(list, arch->name, arch->files[k]->name, arch->files[k]->stale);
+				add_reason(stale, arch->name, arch->files[k]->name, arch->files[k]->stale);
+		}
 	}
 	if (engine->edit_failure)
-		add_stale(list, "", "", engine->edit_failure);
+		add_reason(stale, "", "", engine->edit_failure);
 	pthread_mutex_unlock(&engine->lock);
-	return list;
 }
 
 int engine_status(struct engine *engine, struct buffer *ret_json)
@@ -115,7 +152,10 @@ int engine_status(struct engine *engine, struct buffer *ret_json)
 	for (size_t i = 0; edition->faults[i]; i++)
 		json_object_array_add(faults, json_object_new_string(edition->faults[i]));
 	json_object_object_add(object, "faults", faults);
-	json_object_object_add(object, "stale", describe_stale(engine, edition));
+	struct json_object *failed = json_object_new_array(), *stale = json_object_new_array();
+	describe_files(engine, edition, failed, stale);
+	json_object_object_add(object, "failed", failed);
+	json_object_object_add(object, "stale", stale);
 	buffer_append_string(ret_json, json_object_to_json_string_ext(object, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE));
 	buffer_append_string(ret_json, "\n");
 	json_object_put(object);

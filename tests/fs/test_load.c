@@ -325,16 +325,28 @@ static void test_services_and_scripts_are_told_when_the_mount_is_ready(void **st
 
 static void test_the_status_is_shown_once_or_live(void **state)
 {
-	const char *logic = many_bases(state, "logic", 1);
-	struct mount mount = mount_with(state, logic, real_linker(), "--no-cache");
+	const char *logic = many_bases(state, "logic", 2), *linker = waiting_linker(state), *said = in_scratch(state, "said");
+	struct mount mount = mount_with(state, logic, linker, "--no-cache -o ahead=0");
+	_cleanup_free_ char *stuck = strdup(file_in(&mount, ".co", 0)), *failed = strdup(file_in(&mount, ".co", 1));
 
-	assert_int_equal(shell("cat '%s' >/dev/null && '%s' status '%s' | grep -q '\"builds\":1,'", file_in(&mount, ".dat", 0), tensilefs(),
+	assert_int_equal(shell("cat '%s' >/dev/null && '%s' status --json '%s' | grep -q '\"builds\":1,'", file_in(&mount, ".dat", 0), tensilefs(),
 			       mount.path), 0);
+	assert_int_equal(mkdir(in_scratch(state, "copies"), 0755), 0);
+	pid_t reader = copy_in_child(state, stuck, 0);
+	assert_int_equal(shell("for i in $(seq 2000); do [ -e '%s' ] && exit 0; sleep 0.01; done; exit 1", in_scratch(state, "links")), 0);
+	assert_int_equal(shell("'%s' status --once '%s' > '%s' && grep -q '^built    1 files' '%s'", tensilefs(), mount.path, said, said), 0);
+	assert_int_equal(shell("grep -qE '^ +[0-9.]+s  link       gfx942/%s$' '%s'", strrchr(stuck, '/') + 1, said), 0);
 	assert_int_equal(shell("command -v script >/dev/null || exit 0; timeout 2 script -qec \"'%s' status '%s'\" /dev/null | "
 			       "grep -c 'built    1 files' | grep -qE '[2-9]'", tensilefs(), mount.path), 0);
+	give_the_sign(state);
+	all_end_well(&reader, 1);
+	make_linker(state, "waiting-lld", "echo broken >&2; exit 3");
+	assert_int_equal(shell("cat '%s' >/dev/null 2>&1", failed), 1);
+	assert_int_equal(shell("'%s' status '%s' > '%s' && grep -q '1 failures' '%s'", tensilefs(), mount.path, said, said), 0);
+	assert_int_equal(shell("grep -q '^  gfx942/%s: .* ended with status 3: broken' '%s'", strrchr(failed, '/') + 1, said), 0);
 	assert_int_equal(mount_end(&mount), 0);
-	assert_int_equal(shell("'%s' status '%s' 2>'%s'", tensilefs(), mount.path, in_scratch(state, "said")), 1);
-	assert_int_equal(shell("grep -q 'is no mount of tensilefs' '%s'", in_scratch(state, "said")), 0);
+	assert_int_equal(shell("'%s' status '%s' 2>'%s'", tensilefs(), mount.path, said), 1);
+	assert_int_equal(shell("grep -q 'is no mount of tensilefs' '%s'", said), 0);
 }
 
 int main(void)
