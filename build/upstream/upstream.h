@@ -10,9 +10,11 @@
  *
  *     request ──> worker (python3, TensileLite loaded once) ──> assembly text ──> assembler ──> object
  *
- * The parts: worker.py is the program that imports TensileLite; workers.h runs as many of it as there may be; assembler.h assembles, and
- * answers which instructions the assembler knows; caps.h is the table of what upstream asks for; hip.h compiles helper kernels.
+ * The parts: worker.py is the program that imports TensileLite; workers.h runs as many of it as there may be; tensilelite.h sees when its files
+ * change; assembler.h assembles, and answers which instructions the assembler knows; hip.h compiles helper kernels.
  * Nothing of TensileLite is part of this program: what it says and does is the checkout's that the user names.
+ *
+ * Kernels are made as for a compiler that preloads kernel arguments (ROCm 6.2 and later), as the metadata assumes it.
  */
 #pragma once
 
@@ -28,19 +30,22 @@ struct upstream_options {
 	const char *assembler;		/* NULL: see assembler.h */
 	const char *hip_compiler;	/* NULL: see hip.h */
 	unsigned workers;		/* processes at once, at least 1 */
+	unsigned code_object_version;	/* 4 or 5; 0: TensileLite's own choice */
 	unsigned kernel_seconds;	/* how long one kernel may take; 0: five minutes */
 	struct cachedb *cache;		/* keeps the capability tables; or NULL */
 };
 
 /* Starts nothing. -ENOENT, -ENOTDIR: `tensilelite` is no such folder (the message says which file was looked for). */
 int upstream_new(const struct upstream_options *options, struct upstream **ret_upstream, struct error *error);
-struct upstream *upstream_unref(struct upstream *upstream);	/* after upstream_stop(); accepts NULL, returns NULL */
+struct upstream *upstream_unref(struct upstream *upstream);	/* with nobody asking; accepts NULL, returns NULL */
+DEFINE_CLEANUP(struct upstream *, upstream_unref)
 void upstream_stop(struct upstream *upstream);
 
 /*
- * What the generated objects depend on besides the request: a digest of TensileLite's files (their content, not their times or paths), the
- * version of python, the version of the assembler. The text lives as long as the upstream. Looked at again when a file's identity has
- * changed, at most ten times a second. Blocks on programs and on reading about ten megabytes the first time.
+ * What the generated objects depend on besides the request: a digest of TensileLite's files (their content, not their times or paths), of
+ * the worker, the version of python, the version of the assembler, the code object version. The text lives as long as the upstream, and equal
+ * texts are one pointer. Looked at again when a file's identity has changed, at most ten times a second. Blocks on programs and on reading
+ * TensileLite the first time.
  */
 int upstream_identify(struct upstream *upstream, const char **ret_identity, struct error *error);
 
@@ -59,10 +64,19 @@ struct upstream_solution {
 
 /*
  * Generates and assembles one kernel. -EIO: the worker raised (the message has the end of its traceback), died, did not answer in time
- * (-ETIMEDOUT) or gave text that the assembler refuses (its first message); -ECANCELED after upstream_stop(). A worker that
- * failed is replaced.
+ * (-ETIMEDOUT) or gave text that the assembler refuses (its first message); -ESTALE: TensileLite or a program changed meanwhile;
+ * -ECANCELED after upstream_stop(). A worker that failed is replaced.
  */
 int upstream_kernel(struct upstream *upstream, const struct upstream_solution *solution, struct buffer *ret_object, struct error *error);
+
+/* The same without the last step: the assembly text. */
+int upstream_print(struct upstream *upstream, const struct upstream_solution *solution, struct buffer *ret_text, struct error *error);
+
+/*
+ * What TensileLite finds the assembler to be able to do, as a JSON object: {"gfx942": {"AsmCaps": {...}, "ArchCaps": {...}, "AsmBugs": {...}}}. `arch`
+ * NULL: all targets it knows.
+ */
+int upstream_caps(struct upstream *upstream, const char *arch, struct buffer *ret_json, struct error *error);
 
 /*
  * The helper kernels of an arch as one code object (Kernels.so-000-<arch>.hsaco): their sources as TensileLite writes them, compiled by the
