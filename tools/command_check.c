@@ -65,6 +65,9 @@ static int check(const struct logic_catalog *catalog, const struct options *opti
 		found = true;
 		r = logic_check(&catalog->bases[i], custom_kernels, tell, report);
 	}
+	for (size_t i = 0; r == 0 && i < catalog->n_archs; i++)
+		if (!options->arch || strcmp(options->arch, catalog->archs[i]) == 0)
+			r = logic_check_siblings(&catalog->wholes[i], tell, report);
 	if (!found && options->arch)
 		complain("the logic has no architecture '%s'", options->arch);
 	return r == 0 && !found && options->arch ? -ENOENT : r;

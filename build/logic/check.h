@@ -17,7 +17,7 @@ PRINTF_LIKE(4, 5) void checking_tell(struct checking *checking, unsigned line, i
 /* Tells an error of the reader, whose text begins with file and line. */
 void checking_tell_error(struct checking *checking, unsigned line, int solution, const char *text);
 
-/* Folder, architecture, CU count and chip ids belong together. */
+/* Folder, architecture, CU count and chip ids belong together: see check_place.c. */
 void check_place(struct checking *checking);
 
 /* What a sound solution may still get wrong. `node` is its map. */

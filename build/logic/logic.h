@@ -184,6 +184,9 @@ struct logic_finding {
 typedef int (*logic_finding_callback)(void *userdata, const struct logic_finding *finding);
 int logic_check(const struct logic_base *base, const char *custom_kernels, logic_finding_callback callback, void *userdata);
 
+/* The same for what files of different bases have in common: those of one name in the folder of an architecture are for the same devices. */
+int logic_check_siblings(const struct logic_base *whole, logic_finding_callback callback, void *userdata);
+
 /* The same content as YAML (TensileCreateLibrary --library-format yaml). -EINVAL: not MessagePack. */
 int logic_dat_to_yaml(const struct buffer *dat, struct buffer *ret_yaml);
 

@@ -37,6 +37,8 @@ static void check_folder(const char *folder, const char *custom_kernels, struct 
 	assert_int_equal(catalog->n_faults, 0);
 	for (size_t i = 0; i < catalog->n_bases; i++)
 		assert_int_equal(logic_check(&catalog->bases[i], custom_kernels, note, findings), 0);
+	for (size_t i = 0; i < catalog->n_archs; i++)
+		assert_int_equal(logic_check_siblings(&catalog->wholes[i], note, findings), 0);
 	logic_catalog_unref(catalog);
 }
 
@@ -87,6 +89,15 @@ static void each_rule_is_found_where_it_is_broken(void **state)
 		{ "gfx942/e.yaml", "- gfx942\n", "- {Architecture: gfx942, CUCount: 80}\n", NULL, NULL, "- {Arch", -1,
 		  "CUCount 80 in the folder for every number of CUs" },
 		{ "gfx942_id74a0/e.yaml", NULL, NULL, NULL, NULL, "- [Device", -1, "chip 74a0 of the folder is not in the list" },
+		{ "gfx950/e.yaml", "- gfx942\n", "- gfx950\n", NULL, NULL, "- [Device", -1, "gfx950 has no chip 74a1" },
+		{ "gfx950_75a3/e.yaml", "- gfx942\n- [Device 74a1]", "- gfx950\n- [Device 75a3]", NULL, NULL, "- [Device", -1,
+		  "the folder gfx950_75a3 has to be called gfx950_id75a3" },
+		{ "gfx950_id75a0/e.yaml", "- gfx942\n- [Device 74a1]", "- gfx950\n- [Device 75a0]", NULL, NULL, "- [Device", -1,
+		  "no chip 75a0 of gfx950 has a folder of its own" },
+		{ "gfx950_id75a3/e.yaml", "- gfx942\n- [Device 74a1]", "- gfx950\n- [Device 75a3, Device 75a0]", NULL, NULL, "- [Device", -1,
+		  "chip 75a0, which others fall back to, in a folder for 75a3" },
+		{ "gfx950_id75a3/e.yaml", "- gfx942\n- [Device 74a1]", "- gfx950\n- [Device 75a2]", NULL, NULL, "- [Device", -1,
+		  "chip 75a3 of the folder is not in the list" },
 		{ "e.yaml", "[Device 74a1]", "[Device 74a1, Device 74A1]", NULL, NULL, "- [Device", -1, "chip id 74A1 stands in the list twice" },
 		{ "e.yaml", "[Device 74a1]", "[Device MI300X]", NULL, NULL, "- [Device", -1,
 		  "'Device MI300X' is not 'Device ' and a chip id" },
@@ -169,6 +180,56 @@ static void rows_of_files_that_share_a_base_are_compared(void **state)
 	free(text);
 }
 
+/* A chip with a folder of its own may bring others that fall back to the same one, and the folder of all may name any. */
+static void chips_of_a_family_may_share_a_folder(void **state)
+{
+	static const char *const sound[][2] = {
+		{ "gfx950/gfx950_id75a3/Equality/e.yaml", "[Device 75A3, Device 75a2]" },
+		{ "gfx950/e.yaml", "[Device 75b8, Device 75a0]" },
+		{ "gfx942/e.yaml", "[Device 0050]" },	/* chips of other architectures are not told apart */
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(sound); i++) {
+		char *folder = make_folder(), *text = replace(sample(SOUND), "[Device 74a1]", sound[i][1]);
+		struct findings findings;
+		if (strncmp(sound[i][0], "gfx950", 6) == 0)
+			text = replace(text, "- gfx942\n", "- gfx950\n");
+		write_file(folder, sound[i][0], text, strlen(text));
+		check_folder(folder, NULL, &findings);
+		for (size_t k = 0; k < findings.n; k++)
+			if (findings.list[k].solution < 0)
+				fail_msg("'%s': %s", sound[i][0], findings.list[k].text);
+		remove_folder(folder);
+		free(text);
+	}
+}
+
+static void files_of_one_name_are_for_the_same_devices(void **state)
+{
+	char *folder = make_folder(), *text = sample(SOUND), *other = replace(sample(SOUND), "[Device 74a1]", "[Device 74a2, Device 74A1]");
+	struct findings findings;
+
+	for (char *at; (at = strstr(other, "BiasDataTypeList: [0, 4]"));)	/* another base, so that rows may be the same */
+		memcpy(at, "BiasDataTypeList: [0   ]", 24);
+	write_file(folder, "aquavanjaram/gfx942/Equality/e.yaml", text, strlen(text));
+	write_file(folder, "aquavanjaram/gfx942/GridBased/other.yaml", other, strlen(other));
+	check_folder(folder, NULL, &findings);
+	assert_int_equal(findings.n, 0);
+	write_file(folder, "aquavanjaram/gfx942/GridBased/e.yaml", other, strlen(other));
+	write_file(folder, "aquavanjaram/gfx942/GridBased/other.yaml", "", 0);
+	struct logic_catalog *catalog = scan(folder);
+	findings.n = 0;
+	assert_int_equal(logic_check_siblings(logic_whole(catalog, "gfx942"), note, &findings), 0);
+	assert_int_equal(findings.n, 1);
+	expect(&findings, line_of(other, "- [Device"), -1, "devices 74a1 74a2, but '");
+	assert_non_null(strstr(findings.list[0].text, "/Equality/e.yaml' is for 74a1"));
+	assert_non_null(strstr(findings.list[0].path, "/GridBased/e.yaml"));
+	logic_catalog_unref(catalog);
+	remove_folder(folder);
+	free(other);
+	free(text);
+}
+
 static void a_table_without_rows_reaches_nothing(void **state)
 {
 	char *folder = make_folder(), *text = sample(SOUND);
@@ -214,6 +275,8 @@ int main(void)
 		cmocka_unit_test(each_rule_is_found_where_it_is_broken),
 		cmocka_unit_test(a_repeated_solution_is_named_with_its_original),
 		cmocka_unit_test(rows_of_files_that_share_a_base_are_compared),
+		cmocka_unit_test(chips_of_a_family_may_share_a_folder),
+		cmocka_unit_test(files_of_one_name_are_for_the_same_devices),
 		cmocka_unit_test(a_table_without_rows_reaches_nothing),
 		cmocka_unit_test(hand_written_kernels_need_their_sources),
 	};
