@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* libtensilefs: the engine behind a stable interface. */
 #include "build/engine/engine.h"
+#include "build/engine/tools.h"
 #include "tensilefs/tensilefs.h"
 
 #define PUBLIC __attribute__((visibility("default")))
@@ -120,12 +121,14 @@ static int find(struct tensilefs *library, const char *arch, const char *name, s
 
 PUBLIC int tensilefs_stat(struct tensilefs *library, const char *arch, const char *name, struct tensilefs_stat *ret_stat)
 {
+	const struct tools *tools;
 	struct engine_file *file;
 	struct engine_stat stat;
 
 	int r = ret_stat ? find(library, arch, name, &file) : -EINVAL;
 	if (r < 0)
 		return r;
+	tools_identify(library->engine, engine_file_kind(file), &tools, NULL);	/* without the linker's version no hash is known */
 	engine_stat(library->engine, file, &stat);
 	*ret_stat = (struct tensilefs_stat){ .known = stat.known };
 	if (stat.known) {

@@ -81,7 +81,7 @@ struct tensilefs_stat {
 	uint64_t build_us;		/* what building it took, microseconds of wall clock */
 };
 
-/* What is known of a file without building it. -ENOENT when there is no such file. */
+/* What is known of a file without building it; may ask the linker for its version. -ENOENT when there is no such file. */
 int tensilefs_stat(struct tensilefs *library, const char *arch, const char *name, struct tensilefs_stat *ret_stat);
 
 struct tensilefs_bytes {

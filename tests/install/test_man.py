@@ -76,6 +76,10 @@ class CommandPage(unittest.TestCase):
             with self.subTest(command):
                 self.assertEqual(self.synopsis(command) - described(text) - common, set())
 
+    def test_it_has_what_the_cache_command_does(self):
+        actions = re.search(r"tensilefs cache ([a-z|]+)", help_text(["cache"]))[1].split("|")
+        self.assertEqual(set(actions) - set(re.findall(r"^\.It Cm (\w+)", self.commands["cache"], re.M)), set())
+
     def test_choices_of_an_option_are_named(self):
         for command in commands():
             for option in re.findall(r"^  --([\w-]+) KIND", help_text([command]), re.M):
