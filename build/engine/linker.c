@@ -6,6 +6,7 @@
  */
 #include "build/engine/linker.h"
 
+#include "base/file.h"
 #include "build/process/process.h"
 
 #include <elf.h>
@@ -80,29 +81,6 @@ static int run(const struct linker *linker, const char *const *argv, int input, 
 			   error);
 }
 
-static int read_all(int fd, struct buffer *buffer)
-{
-	struct stat st;
-	size_t done = 0;
-
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	if (st.st_size == 0)
-		return 0;
-	uint8_t *place = buffer_extend(buffer, (size_t)st.st_size);
-	if (!place)
-		return -ENOMEM;
-	while (done < (size_t)st.st_size) {
-		ssize_t n = pread(fd, place + done, (size_t)st.st_size - done, (off_t)done);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n < 0 ? -errno : -EIO;
-		done += (size_t)n;
-	}
-	return 0;
-}
-
 /* ---- finding ---------------------------------------------------------------------------------------------------------- */
 
 /* Runs `path --version` and checks that it is an lld that is new enough. */
@@ -117,7 +95,7 @@ static int ask_version(const struct linker *linker, const char *path, struct ver
 	int r = run(linker, argv, -1, output, error);
 	if (r < 0)
 		return r;
-	r = read_all(output, &text);
+	r = read_whole(output, &text);
 	buffer_append(&text, "", 1);
 	if (r < 0 || text.failed)
 		return error_set(error, r < 0 ? r : -ENOMEM, "cannot read what '%s --version' says", path);
@@ -321,7 +299,7 @@ int linker_link(struct linker *linker, const struct link *link, struct objects *
 		r = run(linker, argv, input, output, error);
 	if (r < 0)
 		return r;
-	r = read_all(output, &linked);
+	r = read_whole(output, &linked);
 	if (r < 0)
 		return error_set(error, r, "cannot read what the linker wrote: %s", strerror(-r));
 	if (!is_whole_code_object(linked.data, linked.size, &origin))

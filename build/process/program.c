@@ -76,29 +76,6 @@ void program_stop(struct program *program)
 
 /* ---- running ---------------------------------------------------------------------------------------------------------- */
 
-static int read_whole(int fd, struct buffer *buffer)
-{
-	struct stat st;
-	size_t done = 0;
-
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	if (st.st_size == 0)
-		return 0;
-	uint8_t *place = buffer_extend(buffer, (size_t)st.st_size);
-	if (!place)
-		return -ENOMEM;
-	while (done < (size_t)st.st_size) {
-		ssize_t n = pread(fd, place + done, (size_t)st.st_size - done, (off_t)done);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n < 0 ? -errno : -EIO;
-		done += (size_t)n;
-	}
-	return 0;
-}
-
 int program_run(struct program *program, const struct program_call *call, struct buffer *ret_output, struct error *error)
 {
 	_cleanup_close_ int input = -1, output = memfd_create("tensilefs-output", MFD_CLOEXEC);
