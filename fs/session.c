@@ -145,20 +145,54 @@ static int check_mounted(const char *mountpoint, int fd, struct error *error)
 	return 0;
 }
 
+/* What libfuse says while it is listened to, as its log takes no pointer of ours. */
+static _Thread_local struct buffer *heard;
+
+static void hear(enum fuse_log_level level, const char *format, va_list arguments)
+{
+	char text[256];
+
+	vsnprintf(text, sizeof(text), format, arguments);
+	if (heard)			/* else it is another thread's */
+		buffer_append_string(heard, text);
+}
+
+/* "fuse: unknown option(s): `-o frob'\n" becomes the reason of one message. */
+static const char *reason_of(struct buffer *words, const char *otherwise)
+{
+	buffer_append(words, "", 1);
+	if (words->failed || !words->data[0])
+		return otherwise;
+	char *text = (char *)words->data;
+	text[strcspn(text, "\n")] = 0;
+	return strncmp(text, "fuse: ", 6) == 0 ? text + 6 : text;
+}
+
+/* Says in one message of ours what libfuse would say in one of its own. */
+static int open_session(struct fs *fs, const char *mountpoint, struct fuse_args *args, struct error *error)
+{
+	_cleanup_buffer_ struct buffer words = { 0 };
+	int r = 0;
+
+	heard = &words;
+	fuse_set_log_func(hear);
+	fs->session = fuse_session_new(args, &fs_operations, sizeof(fs_operations), fs);
+	if (!fs->session)
+		r = error_set(error, -EINVAL, "mount options: %s", reason_of(&words, "libfuse does not take them"));
+	else if (fuse_session_mount(fs->session, mountpoint) != 0)
+		r = error_set(error, -EIO, "cannot mount on '%s': %s", mountpoint, reason_of(&words, "/dev/fuse or fusermount3 refused"));
+	fuse_set_log_func(NULL);
+	heard = NULL;
+	return r;
+}
+
 int fs_mount(struct fs *fs, const char *mountpoint, struct fuse_args *args, struct error *error)
 {
 	int fd;
 	bool mounted = is_mounted_already(mountpoint, &fd);
 
 	int r = mounted ? check_mounted(mountpoint, fd, error) : prepare_mountpoint(fs, mountpoint, error);
-	if (r < 0)
-		return r;
-	fs->session = fuse_session_new(args, &fs_operations, sizeof(fs_operations), fs);
-	if (!fs->session)
-		return error_set(error, -EINVAL, "libfuse does not take the mount options");
-	if (fuse_session_mount(fs->session, mounted ? mountpoint : fs->mountpoint) != 0)
-		return error_set(error, -EIO, "cannot mount on '%s': /dev/fuse or fusermount3 refused", mountpoint);
-	return 0;
+	return r < 0 ? r : open_session(fs, mounted ? mountpoint : fs->mountpoint, args, error);
 }
 
 /* ---- serving ---------------------------------------------------------------------------------------------------------- */

@@ -32,6 +32,9 @@ PRINTF_LIKE(1, 2) void complain(const char *format, ...);
 /* The exit status at the end of a command: `status`, unless what it printed could not be written, which is complained about. */
 int end_output(int status);
 
+/* A decimal number from `least` to `most`, with an optional suffix K, M, G or T (powers of 1024). Complains about others, of `what`: "--jobs". */
+int parse_number(const char *what, const char *text, uint64_t least, uint64_t most, uint64_t *ret_number);
+
 /* Options; a command takes those in its mask, before, between and after its other arguments. */
 enum {
 	OPTION_ARCH = 1 << 0,		/* --arch A */

@@ -11,6 +11,7 @@
 #include <fuse_opt.h>
 #include <getopt.h>
 #include <limits.h>
+#include <sys/resource.h>
 
 #define USAGE "mount [-f] [-o OPTIONS] LOGIC MOUNTPOINT"
 
@@ -64,13 +65,12 @@ static int keep_value(struct mount *mount, char *value)
 
 static int set_number(const char *option, const char *value, unsigned least, unsigned most, unsigned *ret_number)
 {
-	char *end;
-	unsigned long number = strtoul(value, &end, 10);
+	char what[64];
+	uint64_t number;
 
-	if (end == value || *end || *value == '-' || number < least || number > most) {
-		complain("-o %s: '%s' is not a possible number", option, value);
+	snprintf(what, sizeof(what), "-o %s", option);
+	if (parse_number(what, value, least, most, &number) < 0)
 		return -EINVAL;
-	}
 	*ret_number = (unsigned)number;
 	return 0;
 }
@@ -259,12 +259,24 @@ static int settle_options(struct mount *mount, const char **logic)
 	return r;
 }
 
+/* A mount may be asked for thousands of files at once, and each link takes three descriptors; what it may have is the administrator's word. */
+static void raise_descriptors(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 static int run(struct mount *mount, const char *logic, const char *mountpoint)
 {
 	int r = settle_options(mount, &logic);
 	if (r < 0)
 		return r;
 	fs_block_signals();
+	raise_descriptors();
 	r = daemon_begin(mount->options.foreground, &mount->daemon);
 	if (r < 0) {
 		complain("cannot go into the background: %s", strerror(-r));

@@ -38,8 +38,7 @@ void options_release(struct options *options)
 
 /* ---- values ----------------------------------------------------------------------------------------------------------- */
 
-/* A number with an optional suffix K, M, G or T (powers of 1024). */
-static int parse_number(const char *name, const char *text, uint64_t most, uint64_t *ret_number)
+int parse_number(const char *what, const char *text, uint64_t least, uint64_t most, uint64_t *ret_number)
 {
 	static const char suffixes[] = "KMGT";
 	char *end;
@@ -48,12 +47,20 @@ static int parse_number(const char *name, const char *text, uint64_t most, uint6
 	unsigned long long number = strtoull(text, &end, 10);
 	const char *suffix = *end ? strchr(suffixes, *end) : NULL;
 	unsigned shift = suffix ? 10 * (unsigned)(suffix - suffixes + 1) : 0;
-	if (errno || end == text || *text == '-' || (*end && (!suffix || end[1])) || number > most >> shift) {
-		complain("--%s: '%s' is not a possible number", name, text);
+	if (errno || end == text || *text == '-' || (*end && (!suffix || end[1])) || number > most >> shift || number << shift < least) {
+		complain("%s: '%s' is not a possible number", what, text);
 		return -EINVAL;
 	}
 	*ret_number = number << shift;
 	return 0;
+}
+
+static int parse_setting(const char *name, const char *text, uint64_t most, uint64_t *ret_number)
+{
+	char what[64];
+
+	snprintf(what, sizeof(what), "--%s", name);
+	return parse_number(what, text, 0, most, ret_number);
 }
 
 #define MOST_CHOICES 3
@@ -84,7 +91,7 @@ static int set_min_free(struct options *options, const char *name, const char *t
 		return -ENOMEM;
 	if (percent && !percent[1])
 		*percent = 0;
-	int r = parse_number(name, digits, percent ? 99 : INT64_MAX, &number);
+	int r = parse_setting(name, digits, percent ? 99 : INT64_MAX, &number);
 	if (r == 0)
 		*min_free = percent ? (struct cachedb_min_free){ (unsigned)number, UINT64_MAX } : (struct cachedb_min_free){ 100, number };
 	return r;
@@ -95,7 +102,7 @@ static int set_number(struct options *options, const char *name, const char *val
 	uint64_t number;
 	bool jobs = strcmp(name, "jobs") == 0;
 
-	int r = parse_number(name, value, jobs ? 1024 : INT64_MAX, &number);
+	int r = parse_setting(name, value, jobs ? 1024 : INT64_MAX, &number);
 	if (r < 0)
 		return r;
 	if (jobs)

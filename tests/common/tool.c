@@ -12,7 +12,8 @@ const char *tool(const char *name)
 	static unsigned next;
 	char *path = paths[next++ % ARRAY_SIZE(paths)], command[512];
 
-	snprintf(command, sizeof(command), "command -v %s-22 || command -v /usr/lib/llvm-22/bin/%s || command -v %s", name, name, name);
+	snprintf(command, sizeof(command), "for v in 22 21 20 19 18 17; do command -v %s-$v || command -v /usr/lib/llvm-$v/bin/%s && exit; done; "
+		 "command -v %s", name, name, name);
 	FILE *pipe = popen(command, "r");
 	if (!pipe)
 		return NULL;

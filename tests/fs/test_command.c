@@ -88,6 +88,12 @@ static void test_bad_input_is_told_once(void **state)
 	write_text(in_scratch(state, "in-the-way"), "");
 	assert_int_equal(run(state, "run '%s/in-the-way'", (char *)*state), 1);
 	must_complain_once(state, "in-the-way': neither an offload bundle nor an ELF file");
+	assert_int_equal(run(state, "run '%s'", (char *)*state), 1);
+	must_complain_once(state, "': Is a directory");
+	assert_int_equal(run(state, "run '%s/none'", (char *)*state), 1);
+	must_complain_once(state, "none': No such file or directory");
+	assert_int_equal(run(state, "verify --seed -3 '%s'", sample_logic()), 2);
+	must_complain_once(state, "--seed: '-3' is not a possible number");
 	assert_int_equal(run(state, "build --no-cache '%s' '%s/in-the-way'", sample_logic(), (char *)*state), 1);
 	must_complain_once(state, "in-the-way");
 }

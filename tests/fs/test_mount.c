@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -480,6 +481,47 @@ static void test_bad_mountpoints_are_refused_with_a_reason(void **state)
 	assert_int_equal(shell("'%s' mount --no-cache -o bundle=round '%s' '%s' 2>/dev/null", tensilefs(), logic, logic), 1);
 }
 
+static void test_a_mount_option_that_nobody_knows_is_named_once(void **state)
+{
+	const char *said = in_scratch(state, "said"), *mnt = in_scratch(state, "mnt");
+
+	assert_int_equal(mkdir(mnt, 0755), 0);
+	assert_int_equal(shell("'%s' mount --no-cache -o allow_other,frob=3 '%s' '%s' 2>'%s'", tensilefs(), sample_logic(), mnt, said), 1);
+	assert_int_equal(shell("test $(wc -l <'%s') = 1 && grep -q '^tensilefs: mount options: unknown option(s): .-o frob=3' '%s'", said, said), 0);
+	assert_int_equal(shell("'%s' mount --no-cache -o ahead=1025 '%s' '%s' 2>'%s'", tensilefs(), sample_logic(), mnt, said), 1);
+	assert_int_equal(shell("test \"$(cat '%s')\" = \"tensilefs: -o ahead: '1025' is not a possible number\"", said), 0);
+}
+
+static void test_a_mount_may_have_as_many_files_as_the_limit_says(void **state)
+{
+	const char *logic = copy_logic(state, "logic", 1);
+	struct rlimit before, lower;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	lower = (struct rlimit){ .rlim_cur = 100, .rlim_max = before.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &lower), 0);
+	struct mount mount = mount_logic(state, logic, "--no-cache");
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_int_equal(prlimit(mount.pid, RLIMIT_NOFILE, NULL, &lower), 0);
+	assert_int_equal(lower.rlim_cur, before.rlim_max);
+	assert_int_equal(mount_end(&mount), 0);
+}
+
+/* A test that fails leaves its mount behind; what it shows is not deleted, and its daemon ends. */
+static void test_a_folder_with_a_mount_can_be_removed(void **state)
+{
+	void *inner = folder_make();
+	const char *logic = copy_logic(state, "logic", 1);
+	int status;
+
+	struct mount mount = mount_logic(&inner, logic, "--no-cache");
+	assert_int_equal(folder_remove(inner), 0);
+	assert_int_equal(access(mount.path, F_OK), -1);
+	assert_int_equal(waitpid(mount.pid, &status, 0), mount.pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(shell("test -n \"$(find '%s' -name '*.yaml')\"", logic), 0);
+}
+
 static void test_mount_returns_when_it_is_mounted_and_takes_fstab_options(void **state)
 {
 	const char *helper = in_scratch(state, "mount.fuse.tensilefs"), *mnt = in_scratch(state, "mnt");
@@ -540,6 +582,9 @@ int main(void)
 		TEST(test_pending_opens_are_answered_at_the_end),
 		TEST(test_a_dead_mount_is_cleaned_up),
 		TEST(test_bad_mountpoints_are_refused_with_a_reason),
+		TEST(test_a_mount_option_that_nobody_knows_is_named_once),
+		TEST(test_a_mount_may_have_as_many_files_as_the_limit_says),
+		TEST(test_a_folder_with_a_mount_can_be_removed),
 		TEST(test_mount_returns_when_it_is_mounted_and_takes_fstab_options),
 		TEST(test_an_edit_is_seen_and_open_files_keep_what_they_had),
 	};

@@ -152,11 +152,13 @@ static int read_file(const char *path, size_t limit, uint8_t **ret_bytes, size_t
 	}
 	size_t size = MIN((size_t)st.st_size, limit);
 	uint8_t *bytes = malloc(size + 1);
+	errno = 0;			/* stays so where the file is shorter than it was */
 	bool complete = bytes && fread(bytes, 1, size, file) == size;
+	int r = !bytes ? -ENOMEM : errno ? -errno : -EIO;
 	fclose(file);
 	if (!complete) {
 		free(bytes);
-		return error_set(error, -EIO, "cannot read '%s'", path);
+		return error_set(error, r, "cannot read '%s': %s", path, strerror(-r));
 	}
 	*ret_bytes = bytes;
 	*ret_size = size;

@@ -34,16 +34,7 @@ struct verification {
 
 static int take_number(const char *name, const char *text, uint64_t *ret_number)
 {
-	char *end;
-
-	errno = 0;
-	uint64_t number = text ? strtoull(text, &end, 10) : 0;
-	if (!text || errno || end == text || *end || *text == '-') {
-		complain("%s: '%s' is not a possible number", name, text ? text : "");
-		return -EINVAL;
-	}
-	*ret_number = number;
-	return 0;
+	return parse_number(name, text ? text : "", 0, UINT64_MAX, ret_number);
 }
 
 /* Takes the options that only this command has out of argv. */
