@@ -7,7 +7,7 @@
 #include "build/engine/linker.h"
 
 #include "base/file.h"
-#include "build/process/process.h"
+#include "build/process/program.h"
 
 #include <elf.h>
 #include <limits.h>
@@ -114,26 +114,9 @@ static int ask_version(const struct linker *linker, const char *path, struct ver
 	return 0;
 }
 
-/* The first executable file of that name on PATH (or `name` itself when it has a slash), malloc memory; NULL: none. */
-static char *search_path(const char *name)
-{
-	const char *directories = getenv("PATH");
-	char path[PATH_MAX];
-
-	if (strchr(name, '/'))
-		return access(name, X_OK) == 0 ? strdup(name) : NULL;
-	for (const char *at = directories ? directories : "/usr/local/bin:/usr/bin:/bin"; *at;) {
-		size_t length = strcspn(at, ":");
-		if (length && (size_t)snprintf(path, sizeof(path), "%.*s/%s", (int)length, at, name) < sizeof(path) && access(path, X_OK) == 0)
-			return strdup(path);
-		at += length + (at[length] == ':');
-	}
-	return NULL;
-}
-
 static int find_wanted(const struct linker *linker, char **ret_path, struct version **ret_version, struct error *error)
 {
-	_cleanup_free_ char *path = search_path(linker->wanted);
+	_cleanup_free_ char *path = program_search(linker->wanted);
 
 	if (!path)
 		return error_set(error, -ENOENT, "the linker '%s' cannot be found or run", linker->wanted);
@@ -151,7 +134,7 @@ static int find_any(const struct linker *linker, char **ret_path, struct version
 	struct error first = { 0 }, later = { 0 };
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		_cleanup_free_ char *path = search_path(names[i]);
+		_cleanup_free_ char *path = program_search(names[i]);
 		if (path && ask_version(linker, path, ret_version, first.text[0] ? &later : &first) == 0) {
 			*ret_path = TAKE(path);
 			return 0;

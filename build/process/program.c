@@ -101,13 +101,14 @@ int program_run(struct program *program, const struct program_call *call, struct
 
 /* ---- finding ---------------------------------------------------------------------------------------------------------- */
 
+/* Only folders with an absolute name: what the others are depends on where a daemon happens to stand, a folder of logic for one. */
 static char *search_folders(const char *folders, const char *name)
 {
 	char path[PATH_MAX];
 
 	for (const char *at = folders; *at;) {
 		size_t length = strcspn(at, ":");
-		if (length && (size_t)snprintf(path, sizeof(path), "%.*s/%s", (int)length, at, name) < sizeof(path) && access(path, X_OK) == 0)
+		if (*at == '/' && (size_t)snprintf(path, sizeof(path), "%.*s/%s", (int)length, at, name) < sizeof(path) && access(path, X_OK) == 0)
 			return strdup(path);
 		at += length + (at[length] == ':');
 	}
