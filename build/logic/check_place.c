@@ -4,6 +4,7 @@
  * sibling rule of ValidCorpusConsistency).
  */
 #include "build/logic/check.h"
+#include "build/logic/open.h"
 
 #include <ctype.h>
 
@@ -227,13 +228,16 @@ static char *print_devices(struct arena *arena, const struct yaml_node *devices)
 static int read_sibling(struct arena *arena, const struct logic_file *file, struct sibling *ret_sibling)
 {
 	_cleanup_yaml_ struct yaml yaml = { 0 };
+	_cleanup_close_ int fd = -1;
 	const char *slash = strrchr(file->relative, '/');
 	struct sibling sibling = { .file = file, .name = slash ? slash + 1 : file->relative };
 	size_t length;
 	const char *folder = find_arch_folder(file->relative, &length);
 
 	sibling.folder_length = folder ? (size_t)(folder - file->relative) + length : 0;
-	int r = yaml_read(&yaml, file->path, LOGIC_HEAD_ENTRIES, NULL);
+	int r = logic_file_open(file, &fd, NULL);
+	if (r == 0)
+		r = yaml_read(&yaml, file->path, fd, LOGIC_HEAD_ENTRIES, NULL);
 	const struct yaml_node *devices = r == 0 ? yaml_at(yaml.root, LOGIC_ENTRY_DEVICES) : NULL;
 	if (devices && devices->kind == YAML_LIST) {
 		sibling.line = devices->line;
