@@ -12,15 +12,26 @@
 
 struct hip;
 
-/* `wanted`: a path or a name on PATH; NULL: looked for. */
+/*
+ * `wanted`: a path or a name on PATH. NULL: ROCm's amdclang++ or hipcc (on PATH, else below $ROCM_PATH or /opt/rocm), else clang++ of a
+ * distribution, 19 first: its HIP headers and device library are older than its newest clang. Nothing is looked for yet.
+ */
 int hip_new(const char *wanted, struct hip **ret_hip);
-struct hip *hip_unref(struct hip *hip);
-void hip_stop(struct hip *hip);
+struct hip *hip_unref(struct hip *hip);		/* accepts NULL, returns NULL */
+void hip_stop(struct hip *hip);			/* kills what runs; from now on -ECANCELED */
 
-/* -ENOENT: there is none that can compile for the device, with what is missing. Its version and those of what it links in; lives as long as `hip`. */
+/*
+ * The version of the compiler, and a digest of the headers, of the parts of the device library and of the version of the linker that go into an
+ * object; compiles nothing. The text lives as long as `hip`. -ENOENT: none of those that were looked for will do, or something is
+ * missing; the message says what. Asked again when the compiler changes, not when only headers or libraries do.
+ */
 int hip_identify(struct hip *hip, const char **ret_identity, struct error *error);
 
-/* Compiles one source file to a linked code object. `include` is a folder for #include, or NULL. */
+/*
+ * Compiles sources[0], with upstream's options, to a linked code object: a bare ELF, as upstream ships it. The other sources lie beside it for
+ * #include; `include` is a further folder for that, or NULL. The same sources give the same bytes: no path gets into the object. Works in a
+ * folder in $TMPDIR or /tmp that is gone afterwards. -EIO: the message has the first error, as "Kernels.cpp:12:3: error: ...".
+ */
 struct hip_source {
 	const char *name;		/* "Kernels.cpp" */
 	const void *text;
