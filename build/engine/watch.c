@@ -4,7 +4,6 @@
 #include "build/engine/catalog.h"
 #include "build/engine/edition.h"
 
-#include <fts.h>
 #include <libgen.h>
 #include <limits.h>
 #include <poll.h>
@@ -31,7 +30,7 @@ struct watch {
 /* ---- what is watched -------------------------------------------------------------------------------------------------- */
 
 /* A folder that is watched already keeps its watch. Folders that vanish meanwhile, or that we may not see, are no failure. */
-static int watch_folder(struct watch *watch, const char *path, int *ret_descriptor)
+static int watch_folder(const struct watch *watch, const char *path, int *ret_descriptor)
 {
 	int descriptor = inotify_add_watch(watch->inotify, path, CHANGES | IN_ONLYDIR);
 
@@ -41,21 +40,16 @@ static int watch_folder(struct watch *watch, const char *path, int *ret_descript
 	return 0;
 }
 
+static int watch_one(void *userdata, const char *path)
+{
+	int descriptor;
+
+	return watch_folder(userdata, path, &descriptor);
+}
+
 static int watch_tree(struct watch *watch)
 {
-	char *const roots[] = { watch->engine->logic, NULL };
-	/* Links inside are followed by scans if they lead to what is inside, too, and that is met here without them. */
-	FTS *fts = fts_open(roots, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR, NULL);
-	const FTSENT *entry;
-	int descriptor, r = 0;
-
-	if (!fts)
-		return -errno;
-	while (r == 0 && (entry = fts_read(fts)))
-		if (entry->fts_info == FTS_D)
-			r = watch_folder(watch, entry->fts_path, &descriptor);
-	fts_close(fts);
-	return r;
+	return logic_foreach_folder(watch->engine->logic, watch_one, watch);
 }
 
 /* The logic itself may be replaced, or be a single file. */

@@ -52,10 +52,13 @@ struct logic_catalog {
 	size_t n_faults;
 };
 
-/* Walks `folder` for *.yaml (also one single file). Links that lead out of it are not followed, and are faults. -ENOENT when it does not exist, -ENODATA when it holds no logic at all; faults of
- * single files are in the catalog. */
+/* Walks `folder` for *.yaml (also one single file). Links of other users that lead out of it are not followed, and are faults. -ENOENT when it
+ * does not exist, -ENODATA when it holds no logic at all; faults of single files are in the catalog. */
 int logic_scan(const char *folder, struct logic_catalog **ret_catalog, struct error *error);
 struct logic_catalog *logic_catalog_unref(struct logic_catalog *catalog);
+
+/* Every folder that logic_scan() looks into, from `folder` on. Stops when the callback returns non-zero and returns that. -ENOMEM. */
+int logic_foreach_folder(const char *folder, int (*callback)(void *userdata, const char *path), void *userdata);
 
 /* The whole of an arch, or NULL. */
 const struct logic_base *logic_whole(const struct logic_catalog *catalog, const char *arch);

@@ -161,10 +161,11 @@ static int add_place_fault(struct scan *scan, const FTSENT *entry, const char *w
 	return add_fault(scan, entry->fts_path, error.text);
 }
 
-static bool leads_out(const struct scan *scan, const FTSENT *entry)
+/* `folder_length`: of the scanned folder with its slash. */
+static bool leads_out(const FTSENT *entry, size_t folder_length)
 {
-	_cleanup_free_ char *folder = strndup(entry->fts_path, scan->folder_length);
-	_cleanup_close_ int fd = folder ? open_inside(folder, entry->fts_path + scan->folder_length, O_PATH) : -ENOMEM;
+	_cleanup_free_ char *folder = strndup(entry->fts_path, folder_length);
+	_cleanup_close_ int fd = folder && entry->fts_level > 0 ? open_inside(folder, entry->fts_path + folder_length, O_PATH) : -1;
 
 	return fd == -EXDEV;
 }
@@ -173,7 +174,7 @@ static int visit(struct scan *scan, FTS *fts, FTSENT *entry)
 {
 	switch (entry->fts_info) {
 	case FTS_D:
-		if (entry->fts_level == 0 || !leads_out(scan, entry))
+		if (!leads_out(entry, scan->folder_length))
 			return 0;
 		fts_set(fts, entry, FTS_SKIP);
 		return add_place_fault(scan, entry, LEADS_OUT);
@@ -213,6 +214,35 @@ static int walk(struct scan *scan, const char *folder)
 	}
 	if (fts)
 		fts_close(fts);
+	return r;
+}
+
+/* fts gives "folder/name", also for "folder/". */
+static size_t length_with_slash(const char *folder)
+{
+	size_t length = strlen(folder);
+
+	return length + (length && folder[length - 1] != '/');
+}
+
+int logic_foreach_folder(const char *folder, int (*callback)(void *userdata, const char *path), void *userdata)
+{
+	char *const roots[] = { (char *)folder, NULL };
+	FTS *fts = fts_open(roots, FTS_LOGICAL | FTS_NOCHDIR, NULL);
+	FTSENT *entry;
+	int r = 0;
+
+	if (!fts)
+		return -errno;
+	while (r == 0 && (entry = fts_read(fts))) {
+		if (entry->fts_info != FTS_D)
+			continue;
+		if (leads_out(entry, length_with_slash(folder)))
+			fts_set(fts, entry, FTS_SKIP);
+		else
+			r = callback(userdata, entry->fts_path);
+	}
+	fts_close(fts);
 	return r;
 }
 
@@ -321,12 +351,8 @@ int logic_scan(const char *folder, struct logic_catalog **ret_catalog, struct er
 		return -ENOMEM;
 	pthread_mutex_init(&scan.catalog->lock, NULL);
 	const char *slash = strrchr(folder, '/');
-	size_t length = strlen(folder);
 	scan.is_file = !S_ISDIR(st.st_mode);
-	if (scan.is_file)
-		scan.folder_length = slash ? (size_t)(slash - folder) + 1 : 0;
-	else			/* fts gives "folder/name", also for "folder/" */
-		scan.folder_length = length + (length && folder[length - 1] != '/');
+	scan.folder_length = !scan.is_file ? length_with_slash(folder) : slash ? (size_t)(slash - folder) + 1 : 0;
 	int r = walk(&scan, folder);
 	if (r == 0)
 		r = finish(&scan, folder, error);
