@@ -9,7 +9,7 @@
 
 const char *in_scratch(void **state, const char *format, ...)
 {
-	static char names[64][512];
+	static char names[1024][512];
 	static unsigned next;
 	char *name = names[next++ % ARRAY_SIZE(names)];
 	va_list ap;

@@ -17,7 +17,7 @@
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_make, scratch_remove)
 
-/* "scratch/name", formatted; static memory, the last 64 stay valid. */
+/* "scratch/name", formatted; static memory, the last 1024 stay valid. */
 PRINTF_LIKE(2, 3) const char *in_scratch(void **state, const char *format, ...);
 
 void write_text(const char *path, const char *text);
