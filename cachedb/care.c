@@ -17,6 +17,17 @@ struct batch {				/* the next keys of the index */
 	struct cachedb_key keys[BATCH];
 };
 
+/* Keys that do not ascend are those of a damaged tree, through which one could walk for ever. */
+static int add_to_batch(struct batch *batch, const MDB_val *name)
+{
+	const struct cachedb_key *last = batch->n ? &batch->keys[batch->n - 1] : batch->has_last ? &batch->last : NULL;
+
+	if (name->mv_size != sizeof(*last) || (last && memcmp(name->mv_data, last, sizeof(*last)) <= 0))
+		return MDB_CORRUPTED;
+	memcpy(&batch->keys[batch->n++], name->mv_data, sizeof(*last));
+	return 0;
+}
+
 static int batch_body(MDB_txn *txn, const struct store_tables *tables, void *userdata)
 {
 	struct batch *batch = userdata;
@@ -30,8 +41,8 @@ static int batch_body(MDB_txn *txn, const struct store_tables *tables, void *use
 	rc = mdb_cursor_get(cursor, &name, &value, batch->has_last ? MDB_SET_RANGE : MDB_FIRST);
 	if (!rc && batch->has_last && name.mv_size == sizeof(batch->last) && !memcmp(name.mv_data, &batch->last, sizeof(batch->last)))
 		rc = mdb_cursor_get(cursor, &name, &value, MDB_NEXT);
-	for (; !rc && batch->n < BATCH; rc = mdb_cursor_get(cursor, &name, &value, MDB_NEXT))
-		memcpy(&batch->keys[batch->n++], name.mv_data, MIN(name.mv_size, sizeof(batch->keys[0])));
+	for (; !rc && batch->n < BATCH; rc = rc ? rc : mdb_cursor_get(cursor, &name, &value, MDB_NEXT))
+		rc = add_to_batch(batch, &name);
 	mdb_cursor_close(cursor);
 	return rc == MDB_NOTFOUND ? 0 : rc;
 }

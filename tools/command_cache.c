@@ -34,6 +34,7 @@ struct care {
 	const char *logic;		/* or NULL */
 	char **names;			/* NULL-terminated */
 	size_t findings;
+	bool wrecked;
 };
 
 /* ---- stats ------------------------------------------------------------------------------------------------------------ */
@@ -344,6 +345,11 @@ static int check(struct care *care, struct error *error)
 	struct cachedb_check found;
 
 	int r = cachedb_check(care->db, tell, NULL, &found, error);
+	if (r == -EIO && care->options->repair) {	/* the tree itself */
+		complain("%s", error_text(error, r));
+		care->wrecked = true;
+		return -ECANCELED;
+	}
 	if (r < 0)
 		return r;
 	printf("%llu entries of %llu bytes were checked, %llu are damaged\n", (ull)found.records, (ull)found.bytes, (ull)found.bad);
@@ -515,10 +521,42 @@ static int act(const struct action *action, struct care *care)
 	int r = cachedb_open(&open, &care->db, &error);
 	if (r == 0)
 		r = action->run(care, &error);
-	cachedb_close(care->db);
+	care->db = cachedb_close(care->db);
 	if (r < 0 && r != -ECANCELED)
 		complain("%s", error_text(&error, r));
 	return r < 0 || care->findings ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+static void begin_anew(const struct care *care)
+{
+	struct error error = { 0 };
+
+	int r = cachedb_begin_anew(care->options->engine.cache, &error);
+	complain("%s", r < 0 ? error_text(&error, r) : "it has been begun anew, without what was in it");
+}
+
+/* A database that cannot be opened would be begun anew without a word. */
+static bool can_be_opened(const struct care *care)
+{
+	struct cachedb_options open = { .directory = care->options->engine.cache, .read_only = true };
+	struct cachedb *db = NULL;
+	struct error error = { 0 };
+
+	int r = cachedb_open(&open, &db, &error);
+	cachedb_close(db);
+	if (r == -EIO)
+		complain("%s", error_text(&error, r));
+	return r != -EIO;
+}
+
+enum { EXIT_WRECKED = 3 };		/* of the child */
+
+static int check_and_exit(const struct action *action, struct care *care)
+{
+	if (care->options->repair && !can_be_opened(care))
+		return EXIT_WRECKED;
+	int status = end_output(act(action, care));
+	return care->wrecked ? EXIT_WRECKED : status;
 }
 
 /*
@@ -527,25 +565,23 @@ static int act(const struct action *action, struct care *care)
  */
 static int act_guarded(const struct action *action, struct care *care)
 {
-	struct error error = { 0 };
 	int status;
 
 	fflush(stdout);
 	pid_t child = fork();
 	if (child == 0)
-		exit(end_output(act(action, care)));
+		exit(check_and_exit(action, care));
 	if (child < 0 || waitpid(child, &status, 0) != child) {
 		complain("cannot run a process for the check: %s", strerror(errno));
 		return EXIT_FAILURE;
 	}
-	if (WIFEXITED(status))
-		return WEXITSTATUS(status);
-	complain("the database in '%s' is damaged: reading it ended with signal %d", care->options->engine.cache, WTERMSIG(status));
-	if (care->options->repair && (WTERMSIG(status) == SIGSEGV || WTERMSIG(status) == SIGBUS || WTERMSIG(status) == SIGABRT)) {
-		int r = cachedb_begin_anew(care->options->engine.cache, &error);
-		complain("%s", r < 0 ? error_text(&error, r) : "it has been begun anew, without what was in it");
-	}
-	return EXIT_FAILURE;
+	int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+	if (signal)
+		complain("the database in '%s' is damaged: reading it ended with signal %d", care->options->engine.cache, signal);
+	bool wrecked = signal == SIGSEGV || signal == SIGBUS || signal == SIGABRT || (!signal && WEXITSTATUS(status) == EXIT_WRECKED);
+	if (wrecked && care->options->repair)
+		begin_anew(care);
+	return signal || wrecked ? EXIT_FAILURE : WEXITSTATUS(status);
 }
 
 int command_cache(int argc, char **argv)

@@ -158,8 +158,9 @@ void engine_request(struct engine *engine, struct engine_file *file, enum engine
 int engine_get(struct engine *engine, struct engine_file *file, struct artifact **ret_artifact, struct error *error);
 
 /*
- * Makes the file anew from its logic, whatever memory and cache have of it, and keeps nothing. `ret_memo_is_wrong`: the hash that the cache's memo
- * leads to is another one, so that a mount would serve other bytes. Blocks on parsing and building, on the caller's thread.
+ * Makes the file anew from its logic, whatever memory and cache have of it, and keeps nothing. Blocks on parsing and building, on the
+ * caller's thread. `ret_memo_is_wrong`: the hash that the cache's memo leads to is another one, so that a mount would serve other bytes;
+ * that memo is removed, if the cache may be written.
  */
 int engine_rebuild(struct engine *engine, struct engine_file *file, struct artifact **ret_artifact, bool *ret_memo_is_wrong,
 		   struct error *error);

@@ -204,6 +204,8 @@ int known_hash(struct engine_file *file, const struct standpoint *standpoint, st
 /* What the cache's memo alone says: the hash, and the number of mistakes. -ENOENT. */
 int known_read_memo(struct engine_file *file, const struct standpoint *standpoint, struct cachedb_key *ret_hash, uint32_t *ret_mistakes);
 
+void known_drop_memo(struct engine_file *file, const struct standpoint *standpoint);
+
 /* Notes the hash of a plan that was made from logic; writes the memo too. */
 void known_set_hash(struct engine_file *file, const struct edition *edition, const struct standpoint *standpoint,
 		    const struct cachedb_key *hash, uint32_t mistakes);

@@ -43,6 +43,14 @@ int known_read_memo(struct engine_file *file, const struct standpoint *standpoin
 	return 0;
 }
 
+void known_drop_memo(struct engine_file *file, const struct standpoint *standpoint)
+{
+	struct cachedb_key key;
+
+	if (memo_key(file, standpoint, &key) == 0)
+		cachedb_delete(file->engine->cache, &key);
+}
+
 static void note_hash(struct engine_file *file, const struct standpoint *standpoint, const struct cachedb_key *hash, uint32_t mistakes)
 {
 	pthread_mutex_lock(&file->engine->lock);

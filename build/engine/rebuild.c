@@ -5,12 +5,16 @@
 
 #include <assert.h>
 
+/* Forgets it then. */
 static bool memo_differs(struct engine_file *file, const struct standpoint *standpoint, const struct cachedb_key *hash)
 {
 	struct cachedb_key memo;
 	uint32_t mistakes;
 
-	return known_read_memo(file, standpoint, &memo, &mistakes) == 0 && !key_equal(&memo, hash);
+	bool differs = known_read_memo(file, standpoint, &memo, &mistakes) == 0 && !key_equal(&memo, hash);
+	if (differs && !file->engine->cache_read_only)
+		known_drop_memo(file, standpoint);
+	return differs;
 }
 
 int engine_rebuild(struct engine *engine, struct engine_file *file, struct artifact **ret_artifact, bool *ret_memo_is_wrong,
