@@ -78,6 +78,8 @@ static int folder_write(const struct folder *folder, const struct hip_source *so
 {
 	char path[PATH_MAX];
 
+	if (strchr(source->name, '/'))
+		return error_set(error, -EINVAL, "'%.200s' is no name for a source file", source->name);
 	snprintf(path, sizeof(path), "%s/%.200s", folder->path, source->name);
 	_cleanup_close_ int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	int r = fd < 0 ? -errno : write_all(fd, source->text, source->size);
@@ -339,7 +341,7 @@ static int digest_headers(struct program *program, const struct program_found *f
 /* Asks what it would do and takes that in. -ENOPKG as run(). */
 static int look(struct program *program, struct program_found *found, struct digest *digest, struct error *error)
 {
-	char source[PATH_MAX], compiler[PATH_MAX], linker[PATH_MAX];
+	char source[PATH_MAX], object[PATH_MAX], compiler[PATH_MAX], linker[PATH_MAX];
 	_cleanup_(folder_release) struct folder folder = { 0 };
 	_cleanup_buffer_ struct buffer output = { 0 }, said = { 0 };
 	struct command command;
@@ -353,10 +355,10 @@ static int look(struct program *program, struct program_found *found, struct dig
 		return r;
 	command_init(&command, found, &folder, "gfx942", 0, NULL);
 	snprintf(source, sizeof(source), "%s/%s", folder.path, probe.name);
-	static const char *const rest[] = { "-###", "-c", "-o", "/dev/null" };
+	snprintf(object, sizeof(object), "%s/object", folder.path);
+	const char *const rest[] = { "-###", source, "-c", "-o", object };
 	for (size_t i = 0; i < ARRAY_SIZE(rest); i++)
 		add(&command, rest[i]);
-	add(&command, source);
 	r = run(program, &folder, &command, &output, &said, error);
 	if (r == 0)
 		r = digest_parts(digest, (char *)said.data, compiler, linker, error);
@@ -533,10 +535,9 @@ int hip_compile(struct hip *hip, const char *arch, const struct hip_source *sour
 	snprintf(source, sizeof(source), "%s/%.200s", folder.path, sources[0].name);
 	snprintf(object, sizeof(object), "%s/object", folder.path);
 	command_init(&command, found, &folder, arch, id, include);
-	add(&command, source);
-	add(&command, "-c");
-	add(&command, "-o");
-	add(&command, object);
+	const char *const rest[] = { source, "-c", "-o", object };
+	for (size_t i = 0; i < ARRAY_SIZE(rest); i++)
+		add(&command, rest[i]);
 	r = run(hip->program, &folder, &command, &output, &said, error);
 	return r < 0 ? r : read_object(object, found->path, ret_code_object, error);
 }
