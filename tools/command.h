@@ -48,6 +48,7 @@ enum {
 	OPTION_CARE = 1 << 8,		/* --repair, --rebuild: of the cache */
 	OPTION_TRACE = 1 << 9,		/* --trace FILE */
 	OPTION_ONCE = 1 << 10,		/* --once */
+	OPTION_MEMORY = 1 << 11,	/* --memory SIZE */
 };
 
 struct options {

@@ -300,7 +300,7 @@ int command_build(int argc, char **argv)
 	struct build build = { .lock = PTHREAD_MUTEX_INITIALIZER, .done_one = PTHREAD_COND_INITIALIZER, .progress = isatty(2) };
 	size_t faults = 0, mistakes = 0;
 
-	int r = options_parse(argc, argv, OPTION_ARCH | OPTION_JOBS | OPTION_CACHE | OPTION_OUTPUT | OPTION_METADATA | OPTION_TRACE, 2, 2, USAGE, &options);
+	int r = options_parse(argc, argv, OPTION_ARCH | OPTION_JOBS | OPTION_MEMORY | OPTION_CACHE | OPTION_OUTPUT | OPTION_METADATA | OPTION_TRACE, 2, 2, USAGE, &options);
 	if (r < 0)
 		return EXIT_USAGE;
 	if (options.engine.jobs == 0)

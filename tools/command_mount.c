@@ -289,7 +289,7 @@ int command_mount(int argc, char **argv)
 {
 	_cleanup_(mount_release) struct mount mount = { .fs.entry_timeout = FS_ENTRY_TIMEOUT, .daemon.announce = -1 };
 
-	int r = options_parse(argc, argv, OPTION_MOUNT | OPTION_CACHE | OPTION_JOBS | OPTION_OUTPUT | OPTION_TRACE, 2, 2, USAGE, &mount.options);
+	int r = options_parse(argc, argv, OPTION_MOUNT | OPTION_CACHE | OPTION_JOBS | OPTION_MEMORY | OPTION_OUTPUT | OPTION_TRACE, 2, 2, USAGE, &mount.options);
 	if (r < 0)
 		return EXIT_USAGE;
 	return run(&mount, argv[optind], argv[optind + 1]) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;

@@ -27,6 +27,7 @@ static const char help[] =
 	"build:                    --metadata-only (with lists of the kernels that go with it)\n"
 	"verify:                   --quick  --all  --kernels N (of each file)  --seed N\n"
 	"mount, build, verify:     -j N, --jobs N\n"
+	"mount, build:             --memory SIZE\n"
 	"mount -o:                 each of the above by name (jobs=N, cache=DIR, no-cache, ...), ahead=N, entry_timeout=SECONDS, nonempty,\n"
 	"                          idle_timeout=SECONDS, linker_timeout=SECONDS, notify_fd=N,\n"
 	"                          allow_other and what else mount.fuse3(8) has\n"

@@ -107,6 +107,8 @@ static int set_number(struct options *options, const char *name, const char *val
 		return r;
 	if (jobs)
 		options->engine.jobs = (unsigned)number;
+	else if (strcmp(name, "memory") == 0)
+		options->engine.memory_bytes = number;
 	else
 		options->engine.cache_max_bytes = number;
 	return 0;
@@ -161,7 +163,7 @@ int options_set(struct options *options, const char *name, const char *value)
 	}
 	if (!value)
 		return -ENOENT;
-	if (strcmp(name, "jobs") == 0 || strcmp(name, "cache-size") == 0)
+	if (strcmp(name, "jobs") == 0 || strcmp(name, "cache-size") == 0 || strcmp(name, "memory") == 0)
 		return set_number(options, name, value);
 	if (strcmp(name, "cache-min-free") == 0)
 		return set_min_free(options, name, value);
@@ -225,6 +227,8 @@ static const struct {
 } known_options[] = {
 	{ { "arch", required_argument, NULL, 'a' }, OPTION_ARCH, "A", "only this architecture" },
 	{ { "jobs", required_argument, NULL, 'j' }, OPTION_JOBS, "N", "threads (-j N; the default is as many as there are CPUs to use)" },
+	{ { "memory", required_argument, NULL, 's' }, OPTION_MEMORY, "SIZE",
+	  "what builds and files in use may take of memory (half of the machine's, 4G at most)" },
 	{ { "cache", required_argument, NULL, 's' }, OPTION_CACHE, "DIR", "where built files are kept ($XDG_CACHE_HOME/tensilefs)" },
 	{ { "no-cache", no_argument, NULL, 's' }, OPTION_CACHE, NULL, "keep nothing on disk" },
 	{ { "cache-size", required_argument, NULL, 's' }, OPTION_CACHE, "BYTES", "how much may be kept (suffixes K, M, G, T; no limit)" },

@@ -12,6 +12,7 @@
 
 #define MEMORY_WITH_CACHE (128ull << 20)	/* bytes of recent artifacts */
 #define MEMORY_WITHOUT_CACHE (512ull << 20)	/* they cannot be had again without a build */
+#define MEMORY_LIMIT (4ull << 30)		/* of everything, or half of the machine's, unless the user says */
 
 uint64_t now_us(void)
 {
@@ -110,6 +111,16 @@ static int open_logic(struct engine *engine, struct error *error)
 	return r;
 }
 
+static int make_memory(struct engine *engine, const struct engine_options *options)
+{
+	uint64_t kept = engine->cache ? MEMORY_WITH_CACHE : MEMORY_WITHOUT_CACHE, limit = options->memory_bytes;
+	long pages = sysconf(_SC_PHYS_PAGES), page_size = sysconf(_SC_PAGESIZE);
+
+	if (limit == 0)
+		limit = pages > 0 ? MIN(MEMORY_LIMIT, (uint64_t)pages * (uint64_t)page_size / 2) : MEMORY_LIMIT;
+	return memory_new(MIN(kept, limit / 4), limit, &engine->memory);
+}
+
 static unsigned count_jobs(const struct engine_options *options)
 {
 	return options->jobs ? options->jobs : cpus_available();
@@ -140,7 +151,7 @@ static int init(struct engine *engine, const struct engine_options *options, str
 	if (r == 0 && options->linker_seconds)
 		linker_set_limit(engine->linker, options->linker_seconds);
 	if (r == 0)
-		r = memory_new(engine->cache ? MEMORY_WITH_CACHE : MEMORY_WITHOUT_CACHE, &engine->memory);
+		r = make_memory(engine, options);
 	if (r < 0)
 		return r;
 	r = pool_new(count_jobs(options), options->quick_jobs, options->gives_way, &engine->pool);

@@ -74,6 +74,7 @@ struct engine_options {
 	const char *custom_kernels;	/* folder of hand-written kernels; NULL: found in the hipBLASLt checkout that the logic is part of */
 	const char *build_id;		/* as in lld's --build-id=KIND; NULL: "none" */
 	unsigned jobs;			/* worker threads; 0: affinity and cgroup quota */
+	uint64_t memory_bytes;		/* what builds and their results may take of memory, roughly; 0: half of the machine's, at most 4 GiB */
 	bool gives_way;			/* builds let others have the CPU first: readers of what is built already, for one */
 	unsigned quick_jobs;		/* more of them, for what needs no linker: it then waits for no build, whatever the others do */
 	struct trace *trace;		/* where it is written what is done when, see trace.h; outlives the engine; NULL: nowhere */
@@ -141,6 +142,7 @@ struct artifact {
 	struct cachedb_key hash;
 	uint64_t cost_us;		/* what building it took, wall clock */
 	uint32_t items;			/* kernels in it */
+	struct memory *memory;		/* where its size counts */
 };
 struct artifact *artifact_ref(struct artifact *artifact);
 struct artifact *artifact_unref(struct artifact *artifact);	/* accepts NULL, returns NULL */

@@ -14,15 +14,29 @@ struct slot {
 };
 
 struct memory {
+	unsigned references;		/* atomic; the engine's, and one of each artifact */
+	uint64_t used;			/* atomic; by artifacts that are kept or held */
+	uint64_t kept, limit;		/* constant */
 	pthread_mutex_t lock;		/* protects all below */
-	uint64_t max_bytes, bytes, entries;
+	pthread_cond_t given_back;
+	uint64_t reserved;
+	uint64_t bytes, entries;
 	struct slot *newest, *oldest;
 	struct slot *buckets[N_BUCKETS];
 };
 
 /* ---- artifacts -------------------------------------------------------------------------------------------------------- */
 
-int artifact_new(uint8_t *data, size_t size, const struct cachedb_key *hash, struct artifact **ret_artifact)
+static void memory_free(struct memory *memory)
+{
+	if (__atomic_sub_fetch(&memory->references, 1, __ATOMIC_ACQ_REL) > 0)
+		return;
+	pthread_cond_destroy(&memory->given_back);
+	pthread_mutex_destroy(&memory->lock);
+	free(memory);
+}
+
+int artifact_new(struct memory *memory, uint8_t *data, size_t size, const struct cachedb_key *hash, struct artifact **ret_artifact)
 {
 	struct artifact *artifact = calloc(1, sizeof(*artifact));
 
@@ -32,6 +46,9 @@ int artifact_new(uint8_t *data, size_t size, const struct cachedb_key *hash, str
 	}
 	uint8_t *fitted = size ? realloc(data, size) : NULL;	/* buffers grow by doubling: give the rest back */
 	*artifact = (struct artifact){ .references = 1, .data = fitted ? fitted : data, .size = size, .hash = *hash };
+	artifact->memory = memory;
+	__atomic_fetch_add(&memory->references, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&memory->used, size, __ATOMIC_RELAXED);
 	*ret_artifact = artifact;
 	return 0;
 }
@@ -45,6 +62,8 @@ struct artifact *artifact_ref(struct artifact *artifact)
 struct artifact *artifact_unref(struct artifact *artifact)
 {
 	if (artifact && __atomic_sub_fetch(&artifact->references, 1, __ATOMIC_ACQ_REL) == 0) {
+		__atomic_fetch_sub(&artifact->memory->used, artifact->size, __ATOMIC_RELAXED);
+		memory_free(artifact->memory);
 		free(artifact->data);
 		free(artifact);
 	}
@@ -53,14 +72,17 @@ struct artifact *artifact_unref(struct artifact *artifact)
 
 /* ---- the recent ones -------------------------------------------------------------------------------------------------- */
 
-int memory_new(uint64_t max_bytes, struct memory **ret_memory)
+int memory_new(uint64_t kept, uint64_t limit, struct memory **ret_memory)
 {
 	struct memory *memory = calloc(1, sizeof(*memory));
 
 	if (!memory)
 		return -ENOMEM;
-	memory->max_bytes = max_bytes;
+	memory->references = 1;
+	memory->kept = kept;
+	memory->limit = limit;
 	pthread_mutex_init(&memory->lock, NULL);
+	pthread_cond_init(&memory->given_back, NULL);
 	*ret_memory = memory;
 	return 0;
 }
@@ -105,8 +127,7 @@ struct memory *memory_unref(struct memory *memory)
 		return NULL;
 	while (memory->oldest)
 		drop_oldest(memory);
-	pthread_mutex_destroy(&memory->lock);
-	free(memory);
+	memory_free(memory);
 	return NULL;
 }
 
@@ -150,7 +171,7 @@ void memory_add(struct memory *memory, struct artifact *artifact)
 		list_add(memory, slot);
 		memory->bytes += artifact->size;
 		memory->entries++;
-		while (memory->bytes > memory->max_bytes && memory->oldest != slot)
+		while (memory->bytes > memory->kept && memory->oldest != slot)
 			drop_oldest(memory);
 	}
 	pthread_mutex_unlock(&memory->lock);
@@ -162,4 +183,61 @@ void memory_usage(struct memory *memory, uint64_t *ret_bytes, uint64_t *ret_entr
 	*ret_bytes = memory->bytes;
 	*ret_entries = memory->entries;
 	pthread_mutex_unlock(&memory->lock);
+}
+
+/* ---- the limit -------------------------------------------------------------------------------------------------------- */
+
+/* With the lock held. */
+static bool fits(const struct memory *memory, uint64_t bytes)
+{
+	uint64_t used = __atomic_load_n(&memory->used, __ATOMIC_RELAXED) + memory->reserved;
+
+	return used <= memory->limit && bytes <= memory->limit - used;
+}
+
+int memory_reserve(struct memory *memory, struct reservation *ret_reservation, uint64_t bytes)
+{
+	int r = 0;
+
+	pthread_mutex_lock(&memory->lock);
+	while (r == 0 && !fits(memory, bytes)) {
+		if (memory->oldest)
+			drop_oldest(memory);
+		else if (memory->reserved)
+			pthread_cond_wait(&memory->given_back, &memory->lock);
+		else
+			r = -ENOMEM;
+	}
+	if (r == 0)
+		memory->reserved += bytes;
+	pthread_mutex_unlock(&memory->lock);
+	if (r == 0)
+		*ret_reservation = (struct reservation){ memory, bytes };
+	return r;
+}
+
+void memory_give_back(struct reservation *reservation)
+{
+	struct memory *memory = reservation->memory;
+
+	if (!memory)
+		return;
+	pthread_mutex_lock(&memory->lock);
+	memory->reserved -= reservation->bytes;
+	pthread_cond_broadcast(&memory->given_back);
+	pthread_mutex_unlock(&memory->lock);
+	*reservation = (struct reservation){ 0 };
+}
+
+uint64_t memory_used(struct memory *memory)
+{
+	pthread_mutex_lock(&memory->lock);
+	uint64_t reserved = memory->reserved;
+	pthread_mutex_unlock(&memory->lock);
+	return reserved + __atomic_load_n(&memory->used, __ATOMIC_RELAXED);
+}
+
+uint64_t memory_limit(const struct memory *memory)
+{
+	return memory->limit;
 }

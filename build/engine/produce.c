@@ -182,7 +182,7 @@ int production_run(struct engine_file *file, struct production *production, cons
 		bytes = production->bytes;
 		production->bytes = (struct buffer){ 0 };
 	}
-	r = artifact_new(bytes.data, bytes.size, hash, &artifact);
+	r = artifact_new(file->engine->memory, bytes.data, bytes.size, hash, &artifact);
 	bytes = (struct buffer){ 0 };
 	if (r < 0)
 		return r;

@@ -27,7 +27,7 @@ static int unwrap_artifact(struct engine_file *file, const struct artifact *bund
 	r = bundle_read(bundle->data, bundle->size, file->arch, &elf, error);
 	if (r < 0)
 		return r;
-	r = artifact_new(elf.data, elf.size, &hash, ret_artifact);
+	r = artifact_new(file->engine->memory, elf.data, elf.size, &hash, ret_artifact);
 	if (r < 0)
 		return r;
 	(*ret_artifact)->cost_us = bundle->cost_us;

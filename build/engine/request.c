@@ -139,29 +139,53 @@ static int begin_build(struct flight *flight, struct artifact **ret_artifact)
 	return r;
 }
 
-static struct artifact *load_from_cache(struct flight *flight)
+static int reserve(struct flight *flight, uint64_t bytes, struct reservation *ret_reservation, struct error *error)
+{
+	struct memory *memory = flight->file->engine->memory;
+
+	int r = memory_reserve(memory, ret_reservation, bytes);
+	if (r < 0)
+		error_set(error, r, "'%s' takes about %llu MiB of memory; the limit (--memory) is %llu MiB, and files in use have %llu of them",
+			  flight->file->name, (unsigned long long)ceil_div(bytes, 1 << 20), (unsigned long long)memory_limit(memory) >> 20,
+			  (unsigned long long)memory_used(memory) >> 20);
+	return r;
+}
+
+/* What building takes at most, as seen with the tuned library: its logic as a tree and its kernels, before and after the link. */
+static uint64_t build_bytes(const struct engine_file *file)
+{
+	return (1 << 20) + 12 * engine_file_logic_bytes(file);
+}
+
+/* Without an artifact when there is none. What is reserved already suffices. */
+static int load_from_cache(struct flight *flight, struct reservation *reservation, struct artifact **ret_artifact, struct error *error)
 {
 	struct engine *engine = flight->file->engine;
 	struct cachedb_info info;
 	struct artifact *artifact;
 	uint8_t *bytes;
+	int r = 0;
 
-	if (!engine->cache)
-		return NULL;
+	if (!reservation->memory && cachedb_stat(engine->cache, &flight->hash, &info) == 0)
+		r = reserve(flight, info.size, reservation, error);
+	if (r < 0)
+		return r;
 	stage_begin(flight->activity, "cache get", TRACE_PLAIN);
 	bool found = engine_fetch(engine, &flight->hash, &info, &bytes) == 0;
 	stage_end(flight->activity, TRACE_WITH({ "bytes", .number = found ? info.size : 0 }));
 	if (!found)
-		return NULL;
-	if (artifact_new(bytes, (size_t)info.size, &flight->hash, &artifact) < 0)
-		return NULL;
+		return 0;
+	r = artifact_new(engine->memory, bytes, (size_t)info.size, &flight->hash, &artifact);
+	if (r < 0)
+		return r;
 	artifact->cost_us = info.cost_us;
 	artifact->items = info.items;
 	memory_add(engine->memory, artifact);
 	pthread_mutex_lock(&engine->lock);
 	engine->statistics.cache_hits++;
 	pthread_mutex_unlock(&engine->lock);
-	return artifact;
+	*ret_artifact = artifact;
+	return 0;
 }
 
 static bool is_waited(struct flight *flight)
@@ -175,18 +199,17 @@ static bool is_waited(struct flight *flight)
 }
 
 /* Looks for the bytes of flight->hash. 1 when they need not be had: nobody waits and the disk has them. */
-static int look_for_bytes(struct flight *flight, struct artifact **ret_artifact)
+static int look_for_bytes(struct flight *flight, struct reservation *reservation, struct artifact **ret_artifact, struct error *error)
 {
 	struct engine *engine = flight->file->engine;
 	struct cachedb_info info;
 
 	*ret_artifact = memory_find(engine->memory, &flight->hash);
-	if (*ret_artifact)
+	if (*ret_artifact || !engine->cache)
 		return 0;
-	if (!is_waited(flight) && engine->cache && cachedb_stat(engine->cache, &flight->hash, &info) == 0)
+	if (!is_waited(flight) && cachedb_stat(engine->cache, &flight->hash, &info) == 0)
 		return 1;
-	*ret_artifact = load_from_cache(flight);
-	return 0;
+	return load_from_cache(flight, reservation, ret_artifact, error);
 }
 
 static int plan(struct flight *flight, const struct edition *edition, const struct standpoint *standpoint, struct production *production,
@@ -208,12 +231,12 @@ static int plan(struct flight *flight, const struct edition *edition, const stru
 }
 
 /* An edit broke the logic of a file: what it was before serves on, if its bytes can still be had. */
-static int keep_last_good(struct flight *flight, const struct standpoint *standpoint, int status, struct artifact **ret_artifact,
-			  struct error *error)
+static int keep_last_good(struct flight *flight, const struct standpoint *standpoint, int status, struct reservation *reservation,
+			  struct artifact **ret_artifact, struct error *error)
 {
 	if (status == -ENOMEM || known_keep_hash(flight->file, standpoint, error_text(error, status), &flight->hash) < 0)
 		return status;
-	return look_for_bytes(flight, ret_artifact) || *ret_artifact ? 0 : status;
+	return look_for_bytes(flight, reservation, ret_artifact, NULL) == 1 || *ret_artifact ? 0 : status;
 }
 
 static int build(struct flight *flight, struct production *production, struct artifact **ret_artifact, struct error *error)
@@ -255,6 +278,7 @@ static int fly(struct flight *flight, struct artifact **ret_artifact, bool *ret_
 	bool only_looks = kind_is_linked(file->kind) && !flight->may_build;
 	_cleanup_(edition_unref_p) struct edition *edition = engine_edition(file->engine);
 	_cleanup_(production_release) struct production production = { 0 };	/* goes before the edition */
+	_cleanup_(memory_give_back) struct reservation reservation = { 0 };
 	struct standpoint standpoint;
 	bool planned = false;
 
@@ -264,18 +288,24 @@ static int fly(struct flight *flight, struct artifact **ret_artifact, bool *ret_
 	if (known_hash(file, &standpoint, &flight->hash) < 0) {
 		if (only_looks)
 			return LATER;
+		r = reserve(flight, build_bytes(file), &reservation, error);
+		if (r < 0)
+			return r;
 		r = plan(flight, edition, &standpoint, &production, error);
 		if (r < 0)
-			return keep_last_good(flight, &standpoint, r, ret_artifact, error);
+			return keep_last_good(flight, &standpoint, r, &reservation, ret_artifact, error);
 		planned = true;
 	}
-	r = look_for_bytes(flight, ret_artifact);
+	r = look_for_bytes(flight, &reservation, ret_artifact, error);
 	if (r || *ret_artifact)
-		return 0;
+		return MIN(r, 0);
 	if (only_looks)
 		return LATER;
 	if (!planned) {		/* the hash was known and its bytes are gone */
-		r = plan(flight, edition, &standpoint, &production, error);
+		memory_give_back(&reservation);
+		r = reserve(flight, build_bytes(file), &reservation, error);
+		if (r == 0)
+			r = plan(flight, edition, &standpoint, &production, error);
 		if (r < 0)
 			return r;
 	}

@@ -82,6 +82,8 @@ static struct json_object *describe_cache(struct engine *engine, const struct en
 	add(object, "memory_hits", statistics->memory_hits);
 	add(object, "memory_entries", entries);
 	add(object, "memory_bytes", bytes);
+	add(object, "memory_used", memory_used(engine->memory));
+	add(object, "memory_limit", memory_limit(engine->memory));
 	add(object, "disk_hits", statistics->cache_hits);
 	add(object, "disk_errors", statistics->cache_errors);
 	if (engine->cache && cachedb_get_statistics(engine->cache, &cache) == 0) {

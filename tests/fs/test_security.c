@@ -198,6 +198,68 @@ static void test_links_of_others_show_nothing_from_outside(void **state)
 	assert_int_equal(mount_end(&mount), 0);
 }
 
+/* ---- memory ----------------------------------------------------------------------------------------------------------- */
+
+/* "x-<n>": nine times the one before it, and so on; the value would be some gigabytes. */
+static void write_laughs(const char *path)
+{
+	FILE *stream = fopen(path, "we");
+
+	assert_non_null(stream);
+	fprintf(stream, "- &x0 [1, 1, 1, 1, 1, 1, 1, 1, 1]\n");
+	for (unsigned i = 1; i < 9; i++)
+		fprintf(stream, "- &x%u [*x%u, *x%u, *x%u, *x%u, *x%u, *x%u, *x%u, *x%u, *x%u]\n", i, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1,
+			i - 1, i - 1);
+	assert_int_equal(fclose(stream), 0);
+}
+
+static uint64_t peak_kib(pid_t pid)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	_cleanup_free_ char *text = read_text(path, NULL);
+	const char *line = strstr(text, "\nVmHWM:");
+	assert_non_null(line);
+	return strtoull(line + strlen("\nVmHWM:"), NULL, 10);
+}
+
+/* What takes too much fails with its reason, and everything else goes on. */
+static void test_logic_does_not_make_it_take_more_memory_than_it_may(void **state)
+{
+	const char *logic = copy_logic(state, "logic", 1), *large = in_scratch(state, "logic/large.yaml");
+	struct stat st;
+
+	write_laughs(in_scratch(state, "logic/laughs.yaml"));
+	/* a file of its own, with a comment of 30 MB: a parser would not mind it, and who counts on it may */
+	assert_int_equal(shell("cp '%s/gfx942/GridBased/sample_Cijk_Ailk_Bjlk_SB_Bias_HAS_SAV_UserArgs.yaml' '%s' && "
+			       "head -c 30000000 /dev/zero | tr '\\0' 'x' | fold -w 1000 | sed 's/^/# /' >>'%s'", sample_logic(), large, large), 0);
+	struct mount mount = mount_logic(state, logic, "--no-cache --memory 200M");
+	_cleanup_free_ char *refused = strdup(file_in(&mount, "SS_Contraction*.co", 0));
+	assert_int_equal(stat(refused, &st), -1);
+	assert_int_equal(errno, EIO);
+	assert_int_equal(shell("grep -q 'MiB of memory; the limit (--memory) is 200 MiB' '%s/.tensilefs/errors/%s'", mount.path,
+			       strrchr(refused, '/') + 1), 0);
+	assert_int_equal(shell("cat '%s'/gfx942/*HPA*.co '%s'/gfx942/TensileManifest.txt >/dev/null", mount.path, mount.path), 0);
+#ifndef __SANITIZE_ADDRESS__
+	assert_true(peak_kib(mount.pid) < 200 << 10);
+#endif
+	assert_int_equal(mount_number(&mount, "memory_limit"), 200 << 20);
+	assert_int_equal(mount_end(&mount), 0);
+	assert_int_equal(run(state, "build --no-cache --memory 1Q '%s' '%s'", logic, in_scratch(state, "built")), 2);
+	must_complain_once(state, "--memory: '1Q' is not a possible number");
+}
+
+/* Builds that do not fit together take turns: all of them are made. */
+static void test_builds_wait_for_memory(void **state)
+{
+	const char *logic = many_bases(state, "logic", 8), *out = in_scratch(state, "built");
+
+	assert_int_equal(run(state, "build --no-cache -j 8 --linker '%s' '%s' '%s'", real_linker(), logic, out), 0);
+	assert_int_equal(run(state, "build --no-cache -j 8 --memory 2M --linker '%s' '%s' '%s.little'", real_linker(), logic, out), 0);
+	assert_int_equal(shell("diff -r '%s' '%s.little'", out, out), 0);
+}
+
 /* ---- what children get ------------------------------------------------------------------------------------------------ */
 
 /* A linker that writes down what it was given; that of its script is the shell's own. */
@@ -243,6 +305,8 @@ int main(void)
 		TEST(test_what_root_mounts_is_roots_unless_others_are_let_in),
 		TEST(test_a_kernel_name_leads_nowhere_else),
 		TEST(test_links_of_others_show_nothing_from_outside),
+		TEST(test_logic_does_not_make_it_take_more_memory_than_it_may),
+		TEST(test_builds_wait_for_memory),
 		TEST(test_children_get_their_descriptors_and_few_variables),
 		TEST(test_programs_are_looked_for_in_absolute_folders),
 	};
