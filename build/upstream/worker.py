@@ -279,12 +279,13 @@ def answer_in_fork(tensilelite, channel, request):
         finally:
             sys.stderr.flush()
             os._exit(status)
-    status = os.waitpid(child, 0)[1]
-    if os.WIFSIGNALED(status):      # ends as it did, so that it can be told
-        signal.signal(os.WTERMSIG(status), signal.SIG_DFL) if os.WTERMSIG(status) != signal.SIGKILL else None
-        os.kill(os.getpid(), os.WTERMSIG(status))
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if status < 0:      # ends as it did, so that it can be told
+        if -status not in (signal.SIGKILL, signal.SIGSTOP):
+            signal.signal(-status, signal.SIG_DFL)
+        os.kill(os.getpid(), -status)
     if status:
-        sys.exit(1)
+        sys.exit(status)
 
 
 class Unusable:
