@@ -78,13 +78,19 @@ static void check_devices(struct checking *checking, const struct yaml_node *dev
 		checking_tell(checking, devices->line, -1, "the fourth entry is not a list of devices");
 		return;
 	}
-	for (const struct yaml_node *device = devices->first; device; device = device->next) {
-		if (!chip_id(device))
+	_cleanup_free_ bool *seen = calloc(1 << 4 * CHIP_DIGITS, sizeof(*seen));
+	if (!seen)
+		checking->status = -ENOMEM;
+	for (const struct yaml_node *device = devices->first; device && seen; device = device->next) {
+		const char *id = chip_id(device);
+		bool *place = id ? &seen[strtoul(id, NULL, 16)] : NULL;
+		if (!id)
 			checking_tell(checking, device->line, -1, "'%.64s' is not 'Device ' and a chip id of four digits",
 				      yaml_describe(device));
-		for (const struct yaml_node *other = devices->first; other != device; other = other->next)
-			if (chip_id(device) && chip_id(other) && strcasecmp(chip_id(device), chip_id(other)) == 0)
-				checking_tell(checking, device->line, -1, "chip id %s stands in the list twice", chip_id(device));
+		else if (*place)
+			checking_tell(checking, device->line, -1, "chip id %s stands in the list twice", id);
+		else
+			*place = true;
 	}
 	if (family)
 		check_family(checking, devices, family);
@@ -203,7 +209,7 @@ static int compare_digits(const void *a, const void *b)
 static char *print_devices(struct arena *arena, const struct yaml_node *devices)
 {
 	const char **names = arena_new(arena, const char *, devices->n + 1);
-	char *text = arena_alloc(arena, (size_t)devices->n * (CHIP_DIGITS + 1) + 1);
+	char *text = arena_alloc(arena, (size_t)devices->n * (CHIP_DIGITS + 1) + 1), *end = text;
 	size_t n = 0;
 
 	if (!names || !text)
@@ -221,7 +227,7 @@ static char *print_devices(struct arena *arena, const struct yaml_node *devices)
 	if (n)
 		qsort(names, n, sizeof(*names), compare_digits);
 	for (size_t i = 0; i < n; i++)
-		strcat(strcat(text, i ? " " : ""), names[i]);
+		end = stpcpy(stpcpy(end, i ? " " : ""), names[i]);
 	return text;
 }
 

@@ -32,7 +32,6 @@ static int read_kind(struct logic_document *document, struct error *error)
 int logic_document_read(struct arena *arena, const struct logic_file *file, struct logic_document *document, struct error *error)
 {
 	struct yaml *yaml = &document->yaml;
-
 	_cleanup_close_ int fd = -1;
 
 	document->file = file;
@@ -53,6 +52,9 @@ int logic_document_read(struct arena *arena, const struct logic_file *file, stru
 	document->solutions = yaml_at(root, LOGIC_ENTRY_SOLUTIONS);
 	if (document->solutions->kind != YAML_LIST)
 		return bad_entry(document, document->solutions, "the sixth entry is not a list of solutions", error);
+	if (document->solutions->n > LIBRARY_MOST_SOLUTIONS)
+		return error_set(error, -E2BIG, "'%s': line %u: there are %u solutions, at most %d are possible", yaml->path,
+				 document->solutions->line, document->solutions->n, LIBRARY_MOST_SOLUTIONS);
 	const struct yaml_node *metric = yaml_at(root, LOGIC_ENTRY_METRIC);
 	if (metric->kind != YAML_SCALAR || (*metric->text && strcmp(metric->text, "null") && strcmp(metric->text, "DeviceEfficiency")))
 		return error_set(error, -EINVAL, "'%s': line %u: performance metric '%.64s' is not DeviceEfficiency", yaml->path,

@@ -139,8 +139,10 @@ static int on_scalar(struct reading *reading, const yaml_event_t *event)
 
 	if (strlen(text) != length)
 		return fail_at(reading, &event->start_mark, "a NUL character");
-	if (wants_key(reading))
-		return tree_set_key(&reading->tree, text, length) ? 0 : -ENOMEM;
+	if (wants_key(reading)) {
+		int r = tree_set_key(&reading->tree, text, length);
+		return r == -E2BIG ? fail_at(reading, &event->start_mark, "more than %d different keys", TREE_MOST_KEYS) : r;
+	}
 	struct yaml_node *node = tree_add(&reading->tree, YAML_SCALAR, line_of(event));
 	if (!node)
 		return -ENOMEM;

@@ -7,6 +7,8 @@
 
 enum library_kind { KIND_EQUALITY, KIND_FREE_SIZE, KIND_GRID, N_LIBRARY_KINDS };	/* in the order of their predicates */
 
+#define LIBRARY_MOST_SOLUTIONS 65536	/* of a file, and under LOGIC_NAMES_STABLE of a base; hipBLASLt's largest base has 1,300 */
+
 struct library_row {			/* problem size -> solution */
 	int64_t key[4];
 	size_t solution;		/* index into solutions */

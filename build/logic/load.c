@@ -425,9 +425,9 @@ static int load_files(struct loading *loading)
 		if (r < 0)
 			return r;
 	}
-	if (!loading->naming && !base->whole && loading->next_index - first > 1 << 16)
-		return error_set(loading->error, -E2BIG, "'%s' has %zu solutions, at most 65536 are possible", base->name,
-				 library->n_solutions);
+	if (!loading->naming && !base->whole && loading->next_index - first > LIBRARY_MOST_SOLUTIONS)
+		return error_set(loading->error, -E2BIG, "'%s' has %zu solutions, at most %d are possible", base->name,
+				 library->n_solutions, LIBRARY_MOST_SOLUTIONS);
 	for (size_t i = 0; i < library->n_tables; i++)
 		for (int kind = 0; kind < N_LIBRARY_KINDS; kind++) {
 			int r = kind == KIND_FREE_SIZE ? 0 : sort_rows(&library->tables[i].of[kind]);

@@ -112,8 +112,9 @@ static size_t key_length(const struct plain *plain)
 
 static bool take_key(struct plain *plain, size_t length)
 {
-	if (!tree_set_key(&plain->tree, plain->at, length))
-		return out_of_memory(plain);
+	int r = tree_set_key(&plain->tree, plain->at, length);
+	if (r < 0)
+		return r == -ENOMEM ? out_of_memory(plain) : give_up(plain);
 	plain->at += length + 1;
 	skip_spaces(plain);
 	return true;

@@ -25,33 +25,43 @@ static uint32_t hash_text(const char *text, size_t length)
 	return hash;
 }
 
-static struct yaml_key *intern(struct yaml *yaml, const char *text, size_t length)
+static int intern(struct yaml *yaml, const char *text, size_t length, struct yaml_key **ret_key)
 {
 	uint32_t hash = hash_text(text, length);
 	struct yaml_key **bucket = &yaml->buckets[hash % YAML_KEY_BUCKETS];
 
 	for (struct yaml_key *key = *bucket; key; key = key->next)
-		if (key->hash == hash && key->n == length && memcmp(key->text, text, length) == 0)
-			return key;
+		if (key->hash == hash && key->n == length && memcmp(key->text, text, length) == 0) {
+			*ret_key = key;
+			return 0;
+		}
+	if (yaml->n_keys == TREE_MOST_KEYS)
+		return -E2BIG;
 	struct yaml_key *key = arena_new(&yaml->arena, struct yaml_key, 1);
 	const char *copy = arena_strndup(&yaml->arena, text, length);
 	if (!key || !copy)
-		return NULL;
+		return -ENOMEM;
 	*key = (struct yaml_key){ .text = copy, .n = (uint32_t)length, .hash = hash, .next = *bucket };
 	*bucket = key;
-	return key;
+	yaml->n_keys++;
+	*ret_key = key;
+	return 0;
 }
 
-const struct yaml_key *tree_set_key(struct tree_builder *builder, const char *text, size_t length)
+int tree_set_key(struct tree_builder *builder, const char *text, size_t length)
 {
 	struct yaml_key *last = builder->last_key, *key = last ? last->follower : NULL;
+	int r = 0;
 
 	if (!key || key->n != length || memcmp(key->text, text, length) != 0)
-		key = intern(builder->yaml, text, length);
+		r = intern(builder->yaml, text, length, &key);
+	if (r < 0)
+		return r;
 	if (last)
 		last->follower = key;
 	builder->last_key = key;
-	return builder->key[builder->depth - 1] = key;
+	builder->key[builder->depth - 1] = key;
+	return 0;
 }
 
 struct yaml_node *tree_add(struct tree_builder *builder, enum yaml_kind kind, uint32_t line)

@@ -66,7 +66,7 @@ struct yaml {
 	const char *path;		/* the caller's, for messages */
 	struct yaml_stamp stamp;
 	struct yaml_key *buckets[YAML_KEY_BUCKETS];
-	uint32_t n_maps;
+	uint32_t n_maps, n_keys;
 };
 
 #define YAML_WHOLE 0

@@ -7,6 +7,7 @@
 #define TREE_LARGEST ((size_t)1 << 30)	/* bytes of nodes and texts */
 #define TREE_LONGEST_LINE (1u << 20)
 #define TREE_DEEPEST 32
+#define TREE_MOST_KEYS 16384		/* different ones; hipBLASLt's files have less than 500, and finding one takes longer the more there are */
 
 struct tree_builder {
 	struct yaml *yaml;
@@ -26,8 +27,8 @@ void tree_open(struct tree_builder *builder, struct yaml_node *node);
 /* Closes the innermost. For a map returns the child whose key appeared before, or NULL. */
 const struct yaml_node *tree_close(struct tree_builder *builder);
 
-/* The key of the next child of the innermost open map. NULL: no memory. */
-const struct yaml_key *tree_set_key(struct tree_builder *builder, const char *text, size_t length);
+/* The key of the next child of the innermost open map. -ENOMEM, -E2BIG. */
+int tree_set_key(struct tree_builder *builder, const char *text, size_t length);
 
 /* 0; -ENOMEM; or -EOPNOTSUPP when the text is not of the simple form, good or bad: then `yaml` has to be released and read by events. */
 int yaml_parse_plain(struct yaml *yaml, const char *text, size_t size);

@@ -2,7 +2,9 @@
 /* Bad logic files: one clear message each, located, and everything else keeps working. */
 #include "tests/logic/common.h"
 
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define GRID "gfx942/GridBased/sample_Cijk_Alik_Bljk_HHS_BH_Bias_HAS_SAV_UserArgs.yaml"
@@ -105,6 +107,8 @@ static void bad_bodies_spoil_their_own_base(void **state)
 		{ "    DepthU: ", "    DepthU: [\n", "line", "column" },
 		{ "    DepthU: ", "    DepthU: 8\n    DepthU: ", "line", "key 'DepthU' appears twice" },
 		{ "    DepthU: ", "    DepthU: &a 8\n    Other: *a\n    More: ", "line", "alias" },
+		{ "    DepthU: ", "    DepthU: &a [*a]\n    More: ", "line", "alias" },
+		{ "- - 1LDSBuffer: ", "- a:\n  - 1LDSBuffer: ", "line", "the sixth entry is not a list of solutions" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -165,6 +169,81 @@ static void bad_solutions_are_left_out_alone(void **state)
 		assert_int_equal(logic_solutions(library, &n)[0].left_out == NULL, cases[i].named);
 		logic_library_unref(library);
 		logic_catalog_unref(catalog);
+		remove_folder(folder);
+	}
+}
+
+/* GRID with `n` times a text before something in it. */
+static char *stuffed(const char *before, const char *text, size_t n)
+{
+	char *whole = sample(GRID), *place = strstr(whole, before);
+	struct buffer stuffed = { 0 };
+
+	assert_non_null(place);
+	buffer_append(&stuffed, whole, (size_t)(place - whole));
+	for (size_t i = 0; i < n; i++)
+		buffer_append_string(&stuffed, text);
+	buffer_append(&stuffed, place, strlen(place) + 1);
+	assert_false(stuffed.failed);
+	free(whole);
+	return (char *)stuffed.data;
+}
+
+/* In a process of its own: says why a folder's only base cannot be loaded, or its only file not scanned. */
+static void explain_failure(const char *folder, int output)
+{
+	struct logic_catalog *catalog;
+	struct error error = { 0 };
+
+	if (logic_scan(folder, &catalog, &error) == 0)
+		try_load(catalog, &catalog->bases[0], &error);
+	_exit(write(output, error.text, sizeof(error.text)) == sizeof(error.text) ? 0 : 1);
+}
+
+/* The words, and how much memory it took to find them, KiB. */
+static void measure_failure(const char *folder, struct error *ret_error, long *ret_memory)
+{
+	struct rusage usage;
+	int ends[2], status;
+
+	assert_int_equal(pipe(ends), 0);
+	pid_t pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0)
+		explain_failure(folder, ends[1]);
+	assert_int_equal(wait4(pid, &status, 0, &usage), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(read(ends[0], ret_error->text, sizeof(ret_error->text)), sizeof(ret_error->text));
+	close(ends[0]);
+	close(ends[1]);
+	*ret_memory = usage.ru_maxrss;
+}
+
+static void absurd_files_cost_little(void **state)
+{
+	static const struct {
+		const char *before, *text;
+		size_t n;
+		const char *words;
+	} cases[] = {
+		{ "sample\n", "x", 4u << 20, "line 4: a line of more than" },		/* in the head */
+		{ "\n    ExpandPointerSwap", "x", 100u << 20, "a line of more than" },	/* in the solutions */
+		{ "null\n- DeviceEff", "[", 1u << 20, "nested more than 32 deep" },
+		{ "null\n- DeviceEff", "{a: ", 1u << 18, "nested more than 32 deep" },
+		{ "]\n    - [5, 0.0]\n- null", "9", 1u << 19, "an entry is '4096999" },
+		{ "- [2, 3, 0, 1]\n", "  - a: 1\n", 1u << 20, "solutions, at most 65536 are possible" },
+		{ "    ExpandPointerSwap", "    DepthU: 16\n", 1u << 20, "key 'DepthU' appears twice" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		char *folder = make_folder(), *text = stuffed(cases[i].before, cases[i].text, cases[i].n);
+		struct error error;
+		long memory;
+		write_file(folder, "b.yaml", text, strlen(text));
+		free(text);
+		measure_failure(folder, &error, &memory);
+		expect_words(error.text, "/b.yaml': line ", cases[i].words);
+		assert_true(memory < 400 << 10);
 		remove_folder(folder);
 	}
 }
@@ -439,6 +518,7 @@ int main(void)
 		cmocka_unit_test(bad_heads_are_faults_of_the_catalog),
 		cmocka_unit_test(bad_bodies_spoil_their_own_base),
 		cmocka_unit_test(bad_solutions_are_left_out_alone),
+		cmocka_unit_test(absurd_files_cost_little),
 		cmocka_unit_test(unsupported_problem_types_have_countable_reasons),
 		cmocka_unit_test(one_base_with_two_problem_types_is_a_fault),
 		cmocka_unit_test(files_that_predicates_tell_apart_share_a_base),

@@ -230,6 +230,25 @@ static void files_of_one_name_are_for_the_same_devices(void **state)
 	free(text);
 }
 
+static void each_device_of_a_long_list_is_looked_at(void **state)
+{
+	struct buffer devices = { 0 };
+	struct findings findings;
+
+	for (unsigned i = 0; i <= 0xffff; i++)
+		buffer_printf(&devices, "%sDevice %04x", i ? ", " : "[", i);
+	buffer_append_string(&devices, ", Device 74a1]");
+	buffer_append(&devices, "", 1);
+	char *folder = make_folder(), *text = replace(sample(SOUND), "[Device 74a1]", (const char *)devices.data);
+	write_file(folder, "e.yaml", text, strlen(text));
+	check_folder(folder, NULL, &findings);
+	assert_int_equal(findings.n, 1);
+	expect(&findings, line_of(text, "- [Device"), -1, "chip id 74a1 stands in the list twice");
+	remove_folder(folder);
+	buffer_release(&devices);
+	free(text);
+}
+
 static void a_table_without_rows_reaches_nothing(void **state)
 {
 	char *folder = make_folder(), *text = sample(SOUND);
@@ -277,6 +296,7 @@ int main(void)
 		cmocka_unit_test(rows_of_files_that_share_a_base_are_compared),
 		cmocka_unit_test(chips_of_a_family_may_share_a_folder),
 		cmocka_unit_test(files_of_one_name_are_for_the_same_devices),
+		cmocka_unit_test(each_device_of_a_long_list_is_looked_at),
 		cmocka_unit_test(a_table_without_rows_reaches_nothing),
 		cmocka_unit_test(hand_written_kernels_need_their_sources),
 	};

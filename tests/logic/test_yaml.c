@@ -134,6 +134,21 @@ static void absurd_files_are_refused_early(void **state)
 	}
 }
 
+static void more_keys_than_any_logic_has_are_refused(void **state)
+{
+	struct buffer text = { 0 };
+	struct error error;
+	struct yaml yaml;
+
+	for (unsigned i = 0; i < 300000; i++)
+		buffer_printf(&text, "k%u: 1\n", i);
+	buffer_append(&text, "", 1);
+	assert_int_equal(parse(&yaml, (const char *)text.data, YAML_WHOLE, &error), -EINVAL);
+	assert_non_null(strstr(error.text, "'f.yaml': line 16385, column 1: more than 16384 different keys"));
+	yaml_release(&yaml);
+	buffer_release(&text);
+}
+
 static void print_tree(const struct yaml_node *node, struct buffer *text)
 {
 	buffer_printf(text, "%s%s@%u", node->key ? node->key->text : "", node->key ? "=" : "", node->line);
@@ -263,6 +278,7 @@ int main(void)
 		cmocka_unit_test(reading_the_head_does_not_look_at_the_rest),
 		cmocka_unit_test(bad_files_get_a_located_error),
 		cmocka_unit_test(absurd_files_are_refused_early),
+		cmocka_unit_test(more_keys_than_any_logic_has_are_refused),
 		cmocka_unit_test(the_fast_reader_gives_the_tree_of_the_events_or_gives_up),
 		cmocka_unit_test(a_nul_is_not_simple),
 		cmocka_unit_test(unreadable_files_are_named),
