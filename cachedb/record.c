@@ -30,6 +30,11 @@ void record_digest(const uint8_t *data, size_t size, uint64_t ret_digest[2])
 	ret_digest[1] = hash.high64;
 }
 
+static bool digest_is(const struct record *record, XXH128_hash_t hash)
+{
+	return record->digest[0] == hash.low64 && record->digest[1] == hash.high64;
+}
+
 struct cachedb_info record_info(const struct record *record)
 {
 	return (struct cachedb_info){
@@ -64,19 +69,27 @@ int record_load_value(MDB_txn *txn, const struct store_tables *tables, const str
 		      uint8_t *data)
 {
 	uint64_t done = 0;
+	XXH3_state_t *state = XXH3_createState();
+	int rc = state ? 0 : ENOMEM;
 
-	for (uint32_t i = 0; done < record->size; i++) {
+	if (state)
+		XXH3_128bits_reset(state);
+	for (uint32_t i = 0; !rc && done < record->size; i++) {
 		struct chunk_key chunk = { *key, htobe32(i) };
 		MDB_val name = { sizeof(chunk), &chunk }, value;
-		int rc = mdb_get(txn, tables->values, &name, &value);
-		if (rc)
-			return rc == MDB_NOTFOUND ? EBADMSG : rc;
-		if (value.mv_size != MIN(CHUNK_SIZE, record->size - done))
-			return EBADMSG;
+		rc = mdb_get(txn, tables->values, &name, &value);
+		if (rc || value.mv_size != MIN(CHUNK_SIZE, record->size - done)) {
+			rc = rc && rc != MDB_NOTFOUND ? rc : EBADMSG;
+			break;
+		}
 		memcpy(data + done, value.mv_data, value.mv_size);
+		XXH3_128bits_update(state, data + done, value.mv_size);		/* while it is in the CPU's cache */
 		done += value.mv_size;
 	}
-	return 0;
+	if (!rc && !digest_is(record, XXH3_128bits_digest(state)))
+		rc = EBADMSG;
+	XXH3_freeState(state);
+	return rc;
 }
 
 static int store_index(MDB_txn *txn, const struct store_tables *tables, const struct cachedb_key *key, const struct record *record,

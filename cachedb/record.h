@@ -27,7 +27,8 @@ struct cachedb_info record_info(const struct record *record);
 /* MDB_NOTFOUND, EBADMSG. */
 int record_load(MDB_txn *txn, const struct store_tables *tables, const struct cachedb_key *key, struct record *ret_record);
 
-/* Reads the value of a loaded record into `data`, which has room for record->size. EBADMSG when chunks are missing or too many. */
+/* Reads the value of a loaded record into `data`, which has room for record->size. EBADMSG when chunks are missing or too
+ * many, or it has not the record's digest. */
 int record_load_value(MDB_txn *txn, const struct store_tables *tables, const struct cachedb_key *key, const struct record *record,
 		      uint8_t *data);
 
