@@ -166,6 +166,21 @@ static int look_up_kernel(struct fs *fs, struct node *folder, const char *name, 
 
 /* ---- answering -------------------------------------------------------------------------------------------------------- */
 
+/* What needs none is written at once: it is wanted most when all workers are busy. */
+static bool needs_logic(const struct subject *subject)
+{
+	return subject->kind != NODE_STATUS && subject->kind != NODE_ERROR;
+}
+
+/* May it be the document of a moment ago? Of a status to look at only, as its numbers are to be those of now; of an error not, which may be none
+ * any more. */
+static bool may_be_recent(const struct waiter *waiter)
+{
+	const struct subject *subject = &waiter->node->subject;
+
+	return needs_logic(subject) || (subject->kind == NODE_STATUS && waiter->what == WAIT_GETATTR);
+}
+
 /* What the work for a waiter gave. */
 struct outcome {
 	int status;
@@ -183,7 +198,7 @@ static void work(struct waiter *waiter, struct outcome *outcome)
 		outcome->status = look_up_kernel(fs, waiter->node, waiter->name, &outcome->node);
 		return;
 	case WAIT_GETATTR:
-		outcome->status = get_document(fs, waiter->node, true, &document);
+		outcome->status = get_document(fs, waiter->node, may_be_recent(waiter), &document);
 		document_unref(document);
 		return;
 	default:
@@ -195,7 +210,7 @@ static void work(struct waiter *waiter, struct outcome *outcome)
 	else if (waiter->what == WAIT_OPENDIR)
 		outcome->status = engine_foreach_kernel(fs->engine, waiter->node->subject.file, add_name, outcome->handle, NULL);
 	else
-		outcome->status = get_document(fs, waiter->node, waiter->node->subject.kind != NODE_STATUS, &outcome->handle->document);
+		outcome->status = get_document(fs, waiter->node, may_be_recent(waiter), &outcome->handle->document);
 }
 
 static void answer(struct waiter *waiter, struct outcome *outcome)
@@ -227,12 +242,6 @@ static void run(void *userdata, bool cancelled)
 		node_forget(waiter->fs, outcome.node, 1);
 	handle_free(outcome.handle);
 	waiter_free(waiter);
-}
-
-/* What needs none is written at once: it is wanted most when all workers are busy. */
-static bool needs_logic(const struct subject *subject)
-{
-	return subject->kind != NODE_STATUS && subject->kind != NODE_ERROR;
 }
 
 void document_request(struct fs *fs, struct node *node, fuse_req_t request, enum waiting_for what, const struct fuse_file_info *info,
