@@ -86,8 +86,8 @@ class TensileLite:
     @staticmethod
     def explain(folder):
         if os.path.isdir(os.path.join(folder, "Tensile", "Common")):
-            return ("'%s' is a TensileLite that builds on the compiled module rocisa (since 2025), which cannot be driven yet; "
-                    "hipBLASLt of ROCm 6.2 to 6.4 has one in plain Python" % folder)
+            return ("'%s' is a TensileLite of 2025 or later, which asks the assembler through its compiled module rocisa and cannot be "
+                    "driven; one with Tensile/Common.py can, such as that of ROCm 6.3" % folder)
         return "'%s' is no TensileLite: there is no Tensile/Common.py" % folder
 
     def about(self, request):
