@@ -77,12 +77,28 @@ static void test_a_whole_library_has_the_kernels_of_its_parts(void **state)
 	_cleanup_(artifact_unref_p) struct artifact *artifact = get(separate, object);
 	assert_int_equal(artifact->items, n);
 	assert_non_null(memmem(artifact->data, artifact->size, whole, strcspn(whole, "\n")));
+	_cleanup_(artifact_unref_p) struct artifact *metadata = get(separate, engine_lookup(separate, "gfx942", "TensileLibrary_gfx942.dat"));
+	for (char *line = strtok(whole, "\n"); line; line = strtok(NULL, "\n"))
+		assert_non_null(memmem(metadata->data, metadata->size, line, strlen(line)));
 	_cleanup_(artifact_unref_p) struct artifact *manifest = get(separate, engine_lookup(separate, "gfx942", "TensileManifest.txt"));
 	static const char files[] = "TensileLibrary_gfx942.dat\nKernels.so-000-gfx942.hsaco\nTensileLibrary_gfx942.co\n";
 	assert_int_equal(manifest->size, strlen(files));
 	assert_memory_equal(manifest->data, files, strlen(files));
 	engine_unref(separate);
 	engine_unref(lazy);
+}
+
+static void test_a_merged_library_has_only_what_is_served(void **state)
+{
+	const char *logic = copy_logic(state, "logic", 1);
+
+	assert_int_equal(shell("cp -r '%s/../../tests/assets/logic/archs/gfx90a' '%s'", sample_logic(), logic), 0);
+	struct engine *engine = open_engine(&(struct engine_options){ .logic = logic, .jobs = 1, .library = ENGINE_LIBRARY_MERGED });
+	assert_int_equal(engine_n_archs(engine), 1);
+	_cleanup_(artifact_unref_p) struct artifact *artifact = get(engine, engine_lookup(engine, "gfx942", "TensileLibrary.dat"));
+	assert_non_null(memmem(artifact->data, artifact->size, "gfx942", 6));
+	assert_null(memmem(artifact->data, artifact->size, "gfx90a", 6));
+	engine_unref(engine);
 }
 
 static void test_a_second_engine_builds_and_parses_nothing(void **state)
@@ -537,6 +553,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_bytes_do_not_depend_on_workers_cache_or_place),
 		TEST(test_a_whole_library_has_the_kernels_of_its_parts),
+		TEST(test_a_merged_library_has_only_what_is_served),
 		TEST(test_a_second_engine_builds_and_parses_nothing),
 		TEST(test_what_is_in_the_cache_is_known_without_building),
 		TEST(test_readers_of_one_file_share_one_build),

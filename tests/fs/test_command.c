@@ -330,11 +330,16 @@ static void test_layouts_and_formats_of_the_peer(void **state)
 
 static void test_whole_libraries_are_those_of_the_peer(void **state)
 {
+	static const char *const formats[] = { "msgpack", "yaml" };
 	const char *assets = in_scratch(state, "assets"), *out = in_scratch(state, "wholes"), *options = "--metadata-only --keep-all --names tensile";
 
 	assert_int_equal(shell("cp -r '%s/../../tests/assets/logic' '%s' && mkdir '%s'", sample_logic(), assets, out), 0);
-	assert_int_equal(run(state, "build --no-cache %s --layout flat --library separate '%s' '%s/separate'", options, sample_logic(), out), 0);
-	assert_int_equal(run(state, "build --no-cache %s --layout flat --library merged '%s/archs' '%s/merged'", options, assets, out), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
+		assert_int_equal(run(state, "build --no-cache %s --layout flat --library separate --library-format %s '%s' '%s/separate'", options,
+				     formats[i], sample_logic(), out), 0);
+		assert_int_equal(run(state, "build --no-cache %s --layout flat --library merged --library-format %s '%s/archs' '%s/merged'",
+				     options, formats[i], assets, out), 0);
+	}
 	assert_int_equal(shell("cd '%s' && sha256sum -c --quiet '%s/wholes-peer.sha256' && test $(ls * | grep -c dat) = 2", out, assets), 0);
 	/* in folders of architectures, each has the one for all */
 	assert_int_equal(run(state, "build --no-cache %s --library merged '%s/archs' '%s/folders'", options, assets, out), 0);
