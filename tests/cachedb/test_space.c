@@ -150,6 +150,9 @@ static int put_without_address_space(void *userdata)
 		return 1;
 	if (cachedb_put(db, &key, data, 100 << 20, NULL, &error) != -ENOMEM || !error.text[0])
 		return 2;
+	if (!has_value(db, 2, 1000))		/* with the map that it had */
+		return 3;
+	put_value(db, 3, 1000);
 	cachedb_close(db);
 	return 0;
 }
@@ -166,6 +169,7 @@ static void test_map_that_cannot_grow_is_enomem_and_loses_nothing(void **state)
 	}
 	struct cachedb *db = open_cache(*state, 0);
 	must_have(db, 2, 1000);
+	must_have(db, 3, 1000);
 	must_lack(db, 1);
 	cachedb_close(db);
 }
