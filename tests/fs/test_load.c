@@ -3,6 +3,7 @@
 #include "tests/engine/trace_file.h"
 #include "tests/fs/common.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -216,6 +217,24 @@ static void test_a_killed_mount_leaves_its_trace(void **state)
 	json_object_put(events);
 }
 
+/* Names come from the catalog a bufferful at a time: no nodes are made for them, but for those of the first one, which a kernel asks more about. */
+static void test_a_long_listing_streams(void **state)
+{
+	enum { BASES = 400 };
+	struct mount mount = mount_with(state, many_bases(state, "logic", BASES), real_linker(), "--no-cache");
+	DIR *folder = opendir(in_scratch(state, "mnt/gfx942"));
+	size_t n = 0;
+
+	assert_non_null(folder);
+	while (readdir(folder))
+		n++;
+	closedir(folder);
+	assert_int_equal(n, 2 * BASES + 6);		/* master, mapping, manifest, helper, "." and ".." */
+	assert_true(mount_number(&mount, "nodes") < BASES);
+	assert_int_equal(mount_number(&mount, "builds"), 0);
+	assert_int_equal(mount_end(&mount), 0);
+}
+
 /* ---- the end under load ----------------------------------------------------------------------------------------------- */
 
 static void read_until_it_ends(const struct mount *mount, unsigned seed)
@@ -356,6 +375,7 @@ int main(void)
 		TEST(test_many_readers_of_many_files_get_their_own),
 		TEST(test_ready_files_do_not_wait_for_builds),
 		TEST(test_mounts_and_builds_share_a_cache),
+		TEST(test_a_long_listing_streams),
 		TEST(test_a_trace_tells_who_waited_for_what),
 		TEST(test_a_killed_mount_leaves_its_trace),
 		TEST(test_the_end_under_load_hangs_nobody),

@@ -346,22 +346,22 @@ enum { NAMES = 300000, UNITS = 4000 };
 static void make_many(const struct bench *bench, const char *logic)
 {
 	static const char head[] = "- {MinimumRequiredVersion: 4.33.0}\n- x\n- {Architecture: gfx942, CUCount: %u}\n- [Device 74a1]\n"
-				   "- {OperationType: GEMM, DataType: 4, DestDataType: 4, ComputeDataType: 0, HighPrecisionAccumulate: true,\n"
-				   "  TransposeA: %s, TransposeB: %s, UseBeta: %s, UseBias: %s, UseScaleAlphaVec: %s, Activation: %s,\n"
-				   "  ActivationType: all, Batched: true, StridedBatched: true}\n- []\n- [2, 3, 0, 1]\n- []\n- null\n- null\n- DeviceEfficiency\n"
-				   "- Equality\n";
-	static const char *const yes[] = { "false", "true" }, *const one[] = { "0", "1" };
+				   "- {OperationType: GEMM, DataType: %d, DestDataType: %d, ComputeDataType: 0, HighPrecisionAccumulate: true,\n"
+				   "  TransposeA: %s, TransposeB: %s, UseBias: %u, UseScaleAlphaVec: %u, Batched: true, StridedBatched: true}\n- []\n"
+				   "- [2, 3, 0, 1]\n- []\n- null\n- null\n- DeviceEfficiency\n- Equality\n";
+	static const char *const yes[] = { "false", "true" };
+	static const int types[] = { 0, 4, 7 };		/* f32, f16, bf16 */
 
 	mkdir(logic, 0755);
 	for (unsigned i = 0; i < NAMES / 2; i++) {
 		unsigned variant = i / UNITS;
+		int type = types[variant >> 4];
 		char path[1024];
 		snprintf(path, sizeof(path), "%s/%u.yaml", logic, i);
 		FILE *stream = fopen(path, "we");
 		if (!stream)
 			give_up(path, strerror(errno));
-		fprintf(stream, head, i % UNITS + 1, yes[variant & 1], yes[variant >> 1 & 1], yes[variant >> 2 & 1], one[variant >> 3 & 1],
-			one[variant >> 4 & 1], yes[variant >> 5 & 1]);
+		fprintf(stream, head, i % UNITS + 1, type, type, yes[variant & 1], yes[variant >> 1 & 1], variant >> 2 & 1, variant >> 3 & 1);
 		fclose(stream);
 	}
 }
