@@ -13,24 +13,28 @@
 
 /* ---- python ----------------------------------------------------------------------------------------------------------- */
 
+/* Who it is, and in a second line what it lacks. */
+static const char python_question[] =
+	"import sys, importlib.util as u; print(sys.implementation.name, '%d.%d.%d' % sys.version_info[:3]); "
+	"print('version 3.9' if sys.version_info < (3, 9) else 'the module yaml (package python3-yaml)' if not u.find_spec('yaml') else '')";
+
 static int ask_python(struct program *program, const char *path, char **ret_identity, unsigned *ret_variant, struct error *error)
 {
-	static const char question[] = "import sys, importlib.util as u; print(sys.implementation.name, '%d.%d.%d' % sys.version_info[:3], "
-				       "'with' if u.find_spec('yaml') else 'without', 'PyYAML')";
-	const char *const argv[] = { path, "-c", question, NULL };
+	const char *const argv[] = { path, "-c", python_question, NULL };
 	_cleanup_buffer_ struct buffer output = { 0 };
 
 	int r = program_run(program, &(struct program_call){ .argv = argv }, &output, error);
 	if (r < 0)
 		return r;
-	buffer_append(&output, "", 1);
-	char *text = (char *)output.data;
+	buffer_append(&output, "\n", 2);
 	if (output.failed)
 		return -ENOMEM;
-	text[strcspn(text, "\n")] = 0;
-	if (strstr(text, "without PyYAML"))
-		return error_set(error, -ENOENT, "'%s' (%.60s): TensileLite needs it (package python3-yaml)", path, text);
-	*ret_identity = strdup(text);
+	char *identity = (char *)output.data, *lacks = identity + strcspn(identity, "\n") + 1;
+	lacks[-1] = 0;
+	lacks[strcspn(lacks, "\n")] = 0;
+	if (*lacks)
+		return error_set(error, -ENOENT, "'%s' (%.60s) will not do for TensileLite, which needs %s", path, identity, lacks);
+	*ret_identity = strdup(identity);
 	*ret_variant = 0;
 	return *ret_identity ? 0 : -ENOMEM;
 }

@@ -249,7 +249,7 @@ def describe(failure, printed):
     for frame in reversed(traceback.extract_tb(failure.__traceback__)[-3:]):
         text += "; at %s:%d in %s" % (os.path.basename(frame.filename), frame.lineno, frame.name)
     last = printed.text.strip().split("\n")[-1]
-    return text + ("; printed: " + last[-200:] if last else "")
+    return (text + ("; printed: " + last[-200:] if last else "")).replace("\n", " | ")
 
 
 def answer(tensilelite, channel, request):

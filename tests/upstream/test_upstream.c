@@ -234,6 +234,18 @@ static void test_nothing_is_made_after_the_stop(void **state)
 	upstream_unref(upstream);
 }
 
+static void test_a_python_that_will_not_do_is_told(void **state)
+{
+	const char *python = make_script(state, "python3", "printf 'cpython 3.6.8\\nversion 3.9\\n'\n");
+	struct upstream *upstream = start_with(&(struct upstream_options){ .tensilelite = copy_standin(state), .assembler = tool("llvm-mc"), .workers = 1,
+									   .python = python });
+	_cleanup_answer_ struct answer answer = ask(upstream, "gfx942", "k", "\"DepthU\":1", false);
+
+	assert_int_equal(answer.code, -ENOENT);
+	assert_non_null(strstr(answer.error.text, "(cpython 3.6.8) will not do for TensileLite, which needs version 3.9"));
+	upstream_unref(upstream);
+}
+
 /* ---- folders that are none -------------------------------------------------------------------------------------------- */
 
 static void test_what_is_no_tensilelite_is_named(void **state)
@@ -563,6 +575,7 @@ int main(void)
 		TEST(test_failures_tell_why),
 		TEST(test_an_unknown_target_is_refused),
 		TEST(test_nothing_is_made_after_the_stop),
+		TEST(test_a_python_that_will_not_do_is_told),
 		TEST(test_what_is_no_tensilelite_is_named),
 		TEST(test_a_tensilelite_that_cannot_be_driven_is_told),
 		TEST(test_the_identity_is_that_of_the_files_that_matter),
