@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <limits.h>
+#include <mntent.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <sys/mount.h>
@@ -38,6 +39,21 @@ int mountpoint_remove_dead(const char *mountpoint)
 	return statfs(mountpoint, &buffer) < 0 && errno == ENOTCONN ? mountpoint_unmount(mountpoint, true) : 0;
 }
 
+bool mountpoint_is_fuse(const char *mountpoint)
+{
+	char strings[3 * PATH_MAX];
+	struct mntent entry;
+	bool found = false;
+
+	FILE *list = setmntent("/proc/self/mounts", "re");
+	if (!list)
+		return false;
+	while (!found && getmntent_r(list, &entry, strings, sizeof(strings)))
+		found = strcmp(entry.mnt_dir, mountpoint) == 0 && strncmp(entry.mnt_type, "fuse", 4) == 0;
+	endmntent(list);
+	return found;
+}
+
 int mountpoint_find(const char *mountpoint, char **ret_path, struct error *error)
 {
 	struct stat st;
@@ -70,7 +86,7 @@ static bool is_empty(const char *path)
 	return empty;
 }
 
-static bool is_mounted(const char *path)
+static bool is_another_device(const char *path)
 {
 	char parent[PATH_MAX];
 	struct stat here, above;
@@ -84,7 +100,7 @@ int mountpoint_check_empty(const char *mountpoint, struct error *error)
 {
 	if (is_empty(mountpoint))
 		return 0;
-	if (is_mounted(mountpoint))
+	if (is_another_device(mountpoint))
 		return error_set(error, -EBUSY, "something is mounted on '%s' already", mountpoint);
 	return error_set(error, -ENOTEMPTY, "'%s' is not empty: what it holds would be hidden (-o nonempty mounts anyway)", mountpoint);
 }

@@ -29,3 +29,6 @@ int mountpoint_unmount(const char *mountpoint, bool lazily);
 
 /* 0 also when there is none. */
 int mountpoint_remove_dead(const char *mountpoint);
+
+/* Is there a mount of FUSE on this absolute path? Asks the kernel's list and not the path, where an automounter would mount again. */
+bool mountpoint_is_fuse(const char *mountpoint);

@@ -338,7 +338,7 @@ int fs_serve(struct fs *fs, struct error *error)
 		stop_threads(fs, signals, watch);
 	}
 	fuse_loop_cfg_destroy(config);
-	if (fs->mountpoint)
+	if (fs->mountpoint && mountpoint_is_fuse(fs->mountpoint))
 		mountpoint_remove_dead(fs->mountpoint);
 	if (r < 0)
 		return error_set(error, r, "serving '%s' failed: %s", fs->mountpoint ? fs->mountpoint : "the mount", strerror(-r));

@@ -40,7 +40,6 @@ int daemon_begin(bool foreground, struct daemon *daemon)
 		wait_for_child(ends[0]);
 	}
 	close(ends[0]);
-	setsid();
 	daemon->ready = ends[1];
 	return 0;
 }
@@ -62,6 +61,8 @@ void daemon_ready(struct daemon *daemon)
 	announce(daemon);
 	if (daemon->ready < 0)
 		return;
+	/* not before: to an automounter that waits for us, only its own process group may look at the mountpoint (autofs(5), autofs.rst) */
+	setsid();
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	if (null >= 0) {
 		for (int fd = 0; fd <= 2; fd++)

@@ -38,7 +38,8 @@ mount -o remount,bind,ro $root/proc/sys
 mount -t tmpfs tmpfs $root/run
 mount -t tmpfs tmpfs $root/tmp
 mount -t tmpfs -o mode=755 tmpfs $root/dev
-for node in null zero full random urandom tty fuse; do
+for node in null zero full random urandom tty fuse autofs; do
+	[ -e /dev/$node ] || continue
 	touch $root/dev/$node
 	mount --bind /dev/$node $root/dev/$node
 done

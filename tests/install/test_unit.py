@@ -8,7 +8,7 @@ import time
 import unittest
 from pathlib import Path
 
-from common import BUILD, SAMPLES, TENSILEFS, Scratch, main, need, need_fuse, need_root, run
+from common import BUILD, SAMPLES, SOURCE, TENSILEFS, Scratch, main, need, need_fuse, need_root, run
 
 UNIT = BUILD / "data/systemd/tensilefs@.service"
 SERVICE = "tensilefs@sample.service"
@@ -123,6 +123,22 @@ class Running(Scratch):
         self.inside("systemctl", "stop", SERVICE)
         self.assertFalse(self.is_mounted())
         self.assertIn("/no/such/logic", self.what_happened())
+
+    @unittest.skipUnless(os.path.exists("/dev/autofs"), "no autofs in this kernel")
+    def test_systemd_mounts_a_line_of_fstab_when_it_is_looked_at(self):
+        page = (SOURCE / "data/man/mount.fuse.tensilefs.8").read_text()
+        line = re.search(r"^/srv/logic .*x-systemd\.automount.*$", page, re.M)[0].replace("idle-timeout=10min", "idle-timeout=1s")
+        self.inside("sh", "-ec", f"""
+            ln -sf $(command -v tensilefs) /sbin/mount.fuse.tensilefs
+            echo '{line}' >>/etc/fstab
+            systemctl daemon-reload
+            systemctl start mnt-tensile.automount
+            test -s /mnt/tensile/gfx942/TensileManifest.txt
+            grep -q ' /mnt/tensile fuse.tensilefs ' /proc/mounts
+            while grep -q ' /mnt/tensile fuse.tensilefs ' /proc/mounts; do sleep 0.1; done
+            sleep 1
+            if grep -q ' /mnt/tensile fuse.tensilefs ' /proc/mounts; then exit 1; fi
+            test -s /mnt/tensile/gfx942/TensileManifest.txt""")
 
 
 class Premount(Scratch):
