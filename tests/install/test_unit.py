@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import subprocess
+import tempfile
 import time
 import unittest
 from pathlib import Path
@@ -39,21 +40,25 @@ def can_boot():
 @need_root
 @need_fuse
 @need("systemctl", "nsenter", "unshare", "meson")
-class Running(Scratch):
-    def setUp(self):
-        if not can_boot():
-            self.skipTest("no systemd can be booted here")
-        super().setUp()
-        self.log = open(self.folder / "log", "w+")
-        self.addCleanup(self.log.close)
-        boot = subprocess.Popen([Path(__file__).with_name("boot.sh"), BUILD, SAMPLES], stdout=self.log, stderr=self.log)
-        self.addCleanup(boot.wait)
-        self.first = self.find_first(boot)
-        self.addCleanup(os.kill, self.first, signal.SIGKILL)
-        self.inside("systemctl", "is-system-running", "--wait", status=None)
-        self.configure("LOGIC=/srv/logic")
+class Running(unittest.TestCase):
+    """One systemd serves all of these tests."""
 
-    def find_first(self, boot):
+    @classmethod
+    def setUpClass(cls):
+        if not can_boot():
+            raise unittest.SkipTest("no systemd can be booted here")
+        log = tempfile.TemporaryFile("w+")
+        cls.addClassCleanup(log.close)
+        boot = subprocess.Popen([Path(__file__).with_name("boot.sh"), BUILD, SAMPLES], stdout=log, stderr=log)
+        cls.addClassCleanup(boot.wait)
+        cls.first = cls.find_first(boot)
+        if not cls.first:
+            log.seek(0)
+            raise AssertionError(f"systemd did not come up: {log.read()}")
+        cls.addClassCleanup(os.kill, cls.first, signal.SIGKILL)
+
+    @staticmethod
+    def find_first(boot):
         """The process that is PID 1 inside, once it is systemd: the only child of `unshare`."""
         while boot.poll() is None:
             for parent in run("pgrep", "-P", boot.pid, "unshare").stdout.split():
@@ -61,8 +66,13 @@ class Running(Scratch):
                     if run("nsenter", "-t", child, "-m", "test", "-S", "/run/systemd/private").returncode == 0:
                         return int(child)
             time.sleep(0.05)
-        self.log.seek(0)
-        self.fail(f"systemd did not come up: {self.log.read()}")
+        return None
+
+    def setUp(self):
+        self.inside("systemctl", "is-system-running", "--wait", status=None)
+        self.configure("LOGIC=/srv/logic")
+        self.addCleanup(self.inside, "systemctl", "reset-failed", status=None)
+        self.addCleanup(self.inside, "systemctl", "stop", SERVICE, status=None)
 
     def inside(self, *command, status=0):
         done = run("nsenter", "-t", self.first, "-m", "-p", "-u", "-i", "-C", "env", "-i", "PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
@@ -138,7 +148,8 @@ class Running(Scratch):
             while grep -q ' /mnt/tensile fuse.tensilefs ' /proc/mounts; do sleep 0.1; done
             sleep 1
             if grep -q ' /mnt/tensile fuse.tensilefs ' /proc/mounts; then exit 1; fi
-            test -s /mnt/tensile/gfx942/TensileManifest.txt""")
+            test -s /mnt/tensile/gfx942/TensileManifest.txt
+            systemctl stop mnt-tensile.automount""")
 
 
 class Premount(Scratch):
