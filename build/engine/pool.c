@@ -16,11 +16,14 @@ struct pool {
 	pthread_mutex_t lock;		/* protects all below but threads[] */
 	pthread_cond_t work;		/* a task was queued, or stopping */
 	pthread_cond_t quick_work;	/* the same for the workers of POOL_QUICK alone */
+	pthread_cond_t gap;		/* a task ended, and `resuming` is not 0 */
 	struct pool_task *first[POOL_N_QUEUES], *last[POOL_N_QUEUES];
 	size_t queued[POOL_N_QUEUES];
-	size_t running, quick_running;	/* tasks on the workers of each kind */
+	size_t running, quick_running;	/* tasks on the workers of each kind, but for those that rest: see rest() */
+	size_t resuming;		/* that have rested and wait for their turn */
 	bool stopping;
 	bool gives_way;			/* constant, as the rest is after pool_new() */
+	unsigned most;			/* so many tasks run at once on the workers that serve all queues */
 	unsigned n_threads, n_quick;
 	pthread_t threads[];		/* n_threads, then n_quick that serve POOL_QUICK alone */
 };
@@ -68,12 +71,12 @@ static void give_way(void)
 	setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + 5);
 }
 
-/* Runs tasks of the first `n_queues` queues; counts in *running those that run. */
-static void serve(struct pool *pool, unsigned n_queues, pthread_cond_t *work, size_t *running)
+/* Runs tasks of the first `n_queues` queues, while fewer than `most` do; counts them in *running. */
+static void serve(struct pool *pool, unsigned n_queues, size_t most, pthread_cond_t *work, size_t *running)
 {
 	pthread_mutex_lock(&pool->lock);
 	while (!pool->stopping) {
-		struct pool_task *task = queue_take(pool, n_queues);
+		struct pool_task *task = *running + pool->resuming < most ? queue_take(pool, n_queues) : NULL;
 		if (!task) {
 			pthread_cond_wait(work, &pool->lock);
 			continue;
@@ -83,6 +86,8 @@ static void serve(struct pool *pool, unsigned n_queues, pthread_cond_t *work, si
 		task->run(task, false);
 		pthread_mutex_lock(&pool->lock);
 		--*running;
+		if (pool->resuming)
+			pthread_cond_signal(&pool->gap);
 	}
 	pthread_mutex_unlock(&pool->lock);
 }
@@ -93,7 +98,7 @@ static void *worker(void *userdata)
 
 	if (pool->gives_way)
 		give_way();
-	serve(pool, POOL_N_QUEUES, &pool->work, &pool->running);
+	serve(pool, POOL_N_QUEUES, pool->most, &pool->work, &pool->running);
 	return NULL;
 }
 
@@ -101,7 +106,7 @@ static void *quick_worker(void *userdata)
 {
 	struct pool *pool = userdata;
 
-	serve(pool, POOL_QUICK + 1, &pool->quick_work, &pool->quick_running);
+	serve(pool, POOL_QUICK + 1, SIZE_MAX, &pool->quick_work, &pool->quick_running);
 	return NULL;
 }
 
@@ -126,17 +131,19 @@ int pool_new(unsigned threads, unsigned quick, bool gives_way, struct pool **ret
 	int r = 0;
 
 	assert(threads > 0);
-	struct pool *pool = calloc(1, sizeof(*pool) + (threads + quick) * sizeof(pool->threads[0]));
+	struct pool *pool = calloc(1, sizeof(*pool) + (2 * threads + quick) * sizeof(pool->threads[0]));
 	if (!pool)
 		return -ENOMEM;
 	pool->gives_way = gives_way;
+	pool->most = threads;
 	pthread_mutex_init(&pool->lock, NULL);
 	pthread_cond_init(&pool->work, NULL);
 	pthread_cond_init(&pool->quick_work, NULL);
+	pthread_cond_init(&pool->gap, NULL);
 
 	sigfillset(&all);		/* threads inherit the mask of their creator */
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	for (unsigned i = 0; i < threads && r == 0; i++)
+	for (unsigned i = 0; i < 2 * threads && r == 0; i++)	/* half of them take the place of those that rest */
 		r = start_worker(pool, worker, "work", &pool->n_threads);
 	for (unsigned i = 0; i < quick && r == 0; i++)
 		r = start_worker(pool, quick_worker, "quick", &pool->n_quick);
@@ -159,11 +166,13 @@ struct pool *pool_unref(struct pool *pool)
 	pool->stopping = true;
 	pthread_cond_broadcast(&pool->work);
 	pthread_cond_broadcast(&pool->quick_work);
+	pthread_cond_broadcast(&pool->gap);
 	pthread_mutex_unlock(&pool->lock);
 	for (unsigned i = 0; i < pool->n_threads + pool->n_quick; i++)
 		pthread_join(pool->threads[i], NULL);
 	while ((task = queue_take(pool, POOL_N_QUEUES)))	/* alone now, but a cancelled task may push another */
 		task->run(task, true);
+	pthread_cond_destroy(&pool->gap);
 	pthread_cond_destroy(&pool->quick_work);
 	pthread_cond_destroy(&pool->work);
 	pthread_mutex_destroy(&pool->lock);
@@ -193,7 +202,7 @@ void pool_raise(struct pool *pool, struct pool_task *task)
 
 unsigned pool_threads(const struct pool *pool)
 {
-	return pool->n_threads;
+	return pool->most;
 }
 
 unsigned pool_share(struct pool *pool)
@@ -201,7 +210,7 @@ unsigned pool_share(struct pool *pool)
 	pthread_mutex_lock(&pool->lock);
 	size_t running = MAX(pool->running, (size_t)1);
 	pthread_mutex_unlock(&pool->lock);
-	return (unsigned)MAX(pool->n_threads / running, (size_t)1);
+	return (unsigned)MAX(pool->most / running, (size_t)1);
 }
 
 struct pool_counts pool_counts(struct pool *pool)
@@ -222,7 +231,7 @@ struct loop {
 	int (*run)(void *userdata, size_t i);
 	void *userdata;
 	size_t n;
-	pthread_mutex_t lock;		/* protects all below; taken alone, never with the pool's */
+	pthread_mutex_t lock;		/* protects all below; taken before the pool's */
 	pthread_cond_t left;		/* a helper is done with the loop */
 	size_t next;
 	unsigned helpers;		/* helper tasks that are still in a queue or run */
@@ -233,6 +242,37 @@ struct loop_helper {
 	struct pool_task task;
 	struct loop *loop;
 };
+
+/*
+ * A loop's caller that has nothing left to do waits for the iterations of others, of which one may take long: a program that hangs. Meanwhile
+ * another worker may run in its place. For callers that are no workers of all queues this is nothing.
+ */
+static bool is_worker(const struct pool *pool)
+{
+	for (unsigned i = 0; i < pool->n_threads; i++)
+		if (pthread_equal(pool->threads[i], pthread_self()))
+			return true;
+	return false;
+}
+
+static void rest(struct pool *pool)
+{
+	pthread_mutex_lock(&pool->lock);
+	pool->running--;
+	pthread_cond_signal(pool->resuming ? &pool->gap : &pool->work);
+	pthread_mutex_unlock(&pool->lock);
+}
+
+static void resume(struct pool *pool)
+{
+	pthread_mutex_lock(&pool->lock);
+	pool->resuming++;
+	while (pool->running >= pool->most && !pool->stopping)
+		pthread_cond_wait(&pool->gap, &pool->lock);
+	pool->resuming--;
+	pool->running++;
+	pthread_mutex_unlock(&pool->lock);
+}
 
 static bool pool_is_stopping(struct pool *pool)
 {
@@ -301,7 +341,7 @@ static unsigned loop_pull_helpers(struct pool *pool, struct loop_helper *helpers
 
 int pool_parallel(struct pool *pool, size_t n, int (*run)(void *userdata, size_t i), void *userdata)
 {
-	unsigned n_helpers = (unsigned)MIN((size_t)pool->n_threads - 1, n ? n - 1 : 0);
+	unsigned n_helpers = (unsigned)MIN((size_t)pool->most - 1, n ? n - 1 : 0);
 	struct loop loop = { .pool = pool, .run = run, .userdata = userdata, .n = n, .helpers = n_helpers };
 	_cleanup_free_ struct loop_helper *helpers = calloc(n_helpers + 1, sizeof(*helpers));
 
@@ -314,9 +354,14 @@ int pool_parallel(struct pool *pool, size_t n, int (*run)(void *userdata, size_t
 	unsigned idle = loop_pull_helpers(pool, helpers, n_helpers);
 	pthread_mutex_lock(&loop.lock);
 	loop.helpers -= idle;
+	bool rests = loop.helpers > 0 && is_worker(pool);
+	if (rests)
+		rest(pool);
 	while (loop.helpers > 0)
 		pthread_cond_wait(&loop.left, &loop.lock);
 	pthread_mutex_unlock(&loop.lock);
+	if (rests)
+		resume(pool);
 	pthread_cond_destroy(&loop.left);
 	pthread_mutex_destroy(&loop.lock);
 	return loop.result;

@@ -31,7 +31,7 @@ struct pool_task {
 	bool queued;
 };
 
-/* `threads` workers, at least 1, and `quick` more that serve POOL_QUICK alone. `gives_way`: the former, and programs that they start, let others
+/* `threads` tasks at once, at least 1, and `quick` more of POOL_QUICK. `gives_way`: the former, and programs that they start, let others
  * have the CPU first. */
 int pool_new(unsigned threads, unsigned quick, bool gives_way, struct pool **ret_pool);
 struct pool *pool_unref(struct pool *pool);	/* accepts NULL, returns NULL */
@@ -42,12 +42,13 @@ void pool_push(struct pool *pool, struct pool_task *task, enum pool_queue queue)
 void pool_raise(struct pool *pool, struct pool_task *task);
 
 /*
- * Calls run(userdata, i) for every i below n, spread over the caller and the workers that are idle. Returns 0, or the first failure (a
+ * Calls run(userdata, i) for every i below n, spread over the caller and the workers that are idle. While the caller has only the last
+ * iterations of others to wait for, another worker serves in its place. Returns 0, or the first failure (a
  * negative errno), after which no further iteration starts. -ECANCELED when the pool is being ended.
  */
 int pool_parallel(struct pool *pool, size_t n, int (*run)(void *userdata, size_t i), void *userdata);
 
-unsigned pool_threads(const struct pool *pool);		/* those that serve all queues */
+unsigned pool_threads(const struct pool *pool);		/* tasks at once on the workers that serve all queues */
 
 /* How many threads a program that a task starts should use: the workers, shared among the tasks that run now; at least 1. */
 unsigned pool_share(struct pool *pool);

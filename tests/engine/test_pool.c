@@ -209,6 +209,56 @@ static void look_at_thread(struct pool_task *task, bool cancelled)
 	sem_post(&look->done);
 }
 
+struct long_loop {
+	struct pool_task task;
+	struct pool *pool;
+	pthread_t caller;
+	sem_t begun, others, done;
+};
+
+/* That of the caller ends as soon as another worker has one, which then takes until the test has seen enough. */
+static int run_long(void *userdata, size_t i)
+{
+	struct long_loop *loop = userdata;
+
+	if (pthread_equal(pthread_self(), loop->caller)) {
+		sem_wait(&loop->begun);
+		return 0;
+	}
+	sem_post(&loop->begun);
+	sem_wait(&loop->others);
+	return 0;
+}
+
+static void run_long_loop(struct pool_task *task, bool cancelled)
+{
+	struct long_loop *loop = (struct long_loop *)task;
+
+	loop->caller = pthread_self();
+	pool_parallel(loop->pool, 2, run_long, loop);
+	sem_post(&loop->done);
+}
+
+static void test_others_take_the_place_of_a_caller_that_waits_for_the_end_of_its_loop(void **state)
+{
+	struct long_loop loop = { .task.run = run_long_loop };
+	unsigned clock = 0;
+	sem_t begun;
+
+	sem_init(&loop.begun, 0, 0);
+	sem_init(&loop.others, 0, 0);
+	sem_init(&loop.done, 0, 0);
+	sem_init(&begun, 0, 0);
+	assert_int_equal(pool_new(2, 0, false, &loop.pool), 0);
+	pool_push(loop.pool, &loop.task, POOL_WAITED);
+	struct noted other = { .task.run = note, .clock = &clock, .begun = &begun };
+	pool_push(loop.pool, &other.task, POOL_WAITED);
+	sem_wait(&begun);		/* both workers are in the loop, one of them with nothing to do */
+	sem_post(&loop.others);
+	sem_wait(&loop.done);
+	pool_unref(loop.pool);
+}
+
 static void test_workers_that_give_way_are_behind_others(void **state)
 {
 	int policy = sched_getscheduler(0), nice = getpriority(PRIO_PROCESS, 0);
@@ -252,6 +302,7 @@ int main(void)
 		cmocka_unit_test(test_a_loop_visits_every_index_once),
 		cmocka_unit_test(test_a_failure_stops_a_loop),
 		cmocka_unit_test(test_loops_inside_of_all_workers_at_once_end),
+		cmocka_unit_test(test_others_take_the_place_of_a_caller_that_waits_for_the_end_of_its_loop),
 		cmocka_unit_test(test_workers_that_give_way_are_behind_others),
 		cmocka_unit_test(test_affinity_limits_the_workers),
 	};
