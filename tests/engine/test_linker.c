@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Linkers that do not do what they should. */
 #include "build/engine/linker.h"
+#include "build/object/elf_file.h"
 #include "build/object/object.h"
 #include "tests/engine/common.h"
 
@@ -105,6 +106,83 @@ static void test_a_linker_that_hangs_is_killed_with_what_it_started(void **state
 	assert_false(is_running(child));
 }
 
+/* An object with one kernel of its own name. */
+static struct buffer numbered_object(size_t number)
+{
+	static const uint32_t code[] = { 0xbf800000, 0xbf810000 };		/* s_nop 0; s_endpgm */
+	struct buffer object = { 0 };
+	char name[32];
+
+	snprintf(name, sizeof(name), "kernel_%zu", number);
+	struct object_kernel kernel = { .name = name, .code = (const uint8_t *)code, .code_size = sizeof(code), .vgprs = 8, .sgprs = 8, .workgroup_size = 64 };
+	assert_int_equal(object_write("gfx942", &kernel, 1, &object, NULL), 0);
+	return object;
+}
+
+static void link_numbered(size_t n, const size_t *order, const char *build_id, struct buffer *ret_linked)
+{
+	_cleanup_(objects_unref_p) struct objects *objects = NULL;
+	struct linker *linker = new_linker(real_linker());
+	struct error error = { 0 };
+	const char *version;
+
+	assert_int_equal(objects_new(n, &objects), 0);
+	for (size_t i = 0; i < n; i++) {
+		size_t number = order ? order[i] : i;
+		struct buffer object = numbered_object(number);
+		assert_int_equal(objects_add(objects, number, &object, &error), 0);
+	}
+	assert_int_equal(linker_identify(linker, &version, &error), 0);
+	assert_int_equal(linker_link(linker, &(struct link){ .threads = 2, .build_id = build_id }, objects, ret_linked, &error), 0);
+	linker_unref(linker);
+}
+
+static void test_objects_are_linked_in_the_order_of_their_numbers(void **state)
+{
+	static const size_t order[] = { 4, 1, 0, 3, 2 };
+	_cleanup_buffer_ struct buffer in_order = { 0 }, out_of_order = { 0 };
+	_cleanup_(elf_release) struct elf elf = { 0 };
+
+	link_numbered(ARRAY_SIZE(order), NULL, "none", &in_order);
+	link_numbered(ARRAY_SIZE(order), order, "none", &out_of_order);
+	assert_int_equal(in_order.size, out_of_order.size);
+	assert_memory_equal(in_order.data, out_of_order.data, in_order.size);
+	assert_int_equal(elf_read(in_order.data, in_order.size, &elf, NULL), 0);
+	assert_int_equal(elf.n_kernels, ARRAY_SIZE(order));
+	for (size_t i = 0; i < elf.n_kernels; i++) {
+		assert_int_equal(elf.kernels[i].name_length, strlen("kernel_0"));
+		assert_int_equal(elf.kernels[i].name[strlen("kernel_")], '0' + i);
+	}
+	assert_null(elf_find(&elf, ".note.gnu.build-id"));
+}
+
+static void test_more_than_ten_thousand_objects_are_linked_and_get_a_build_id(void **state)
+{
+	enum { N = 10001 };
+	_cleanup_buffer_ struct buffer linked = { 0 };
+	_cleanup_(elf_release) struct elf elf = { 0 };
+
+	link_numbered(N, NULL, "sha1", &linked);
+	assert_int_equal(elf_read(linked.data, linked.size, &elf, NULL), 0);
+	assert_int_equal(elf.n_kernels, N);
+	assert_non_null(elf_find(&elf, ".note.gnu.build-id"));
+}
+
+static void test_what_is_no_object_is_not_linked(void **state)
+{
+	_cleanup_(objects_unref_p) struct objects *objects = NULL;
+	struct buffer text = { 0 };
+	struct error error = { 0 };
+	Elf64_Ehdr header;
+	int fd;
+
+	buffer_append_string(&text, "this is assembly text, which is longer than the header of an ELF file of sixty-four bytes");
+	assert_int_equal(objects_new(1, &objects), 0);
+	assert_int_equal(objects_add(objects, 0, &text, &error), -ENOEXEC);
+	assert_non_null(strstr(error.text, "no relocatable object"));
+	assert_int_equal(objects_archive(objects, &fd, &header), -ENODATA);
+}
+
 struct stopped {
 	struct linker *linker;
 	const char *started;
@@ -163,6 +241,9 @@ int main(void)
 		TEST(test_an_output_that_was_cut_off_is_refused),
 		TEST(test_other_files_are_refused),
 		TEST(test_a_linker_that_hangs_is_killed_with_what_it_started),
+		TEST(test_objects_are_linked_in_the_order_of_their_numbers),
+		TEST(test_more_than_ten_thousand_objects_are_linked_and_get_a_build_id),
+		TEST(test_what_is_no_object_is_not_linked),
 		TEST(test_stopping_ends_a_running_link_at_once),
 		TEST(test_the_newest_linker_says_why_none_works),
 	};
