@@ -41,7 +41,7 @@ enum {
 	OPTION_JOBS = 1 << 1,		/* -j N, --jobs N */
 	OPTION_CACHE = 1 << 2,		/* --cache DIR, --no-cache, --cache-size BYTES, --cache-min-free SIZE */
 	OPTION_OUTPUT = 1 << 3,		/* --bundle, --names, --library, --layout ...: what decides the files and their bytes */
-	OPTION_METADATA = 1 << 4,	/* --metadata-only */
+	OPTION_METADATA = 1 << 4,	/* --metadata-only, --fail-fast */
 	OPTION_JSON = 1 << 5,		/* --json */
 	OPTION_MOUNT = 1 << 6,		/* -f, -o */
 	OPTION_CUSTOM = 1 << 7,		/* --custom-kernels, which is also among OPTION_OUTPUT */
@@ -54,7 +54,7 @@ enum {
 struct options {
 	struct engine_options engine;
 	const char *arch, *trace;
-	bool no_cache, json, once, foreground, repair;
+	bool no_cache, fail_fast, json, once, foreground, repair;
 	const char *rebuild;		/* logic to compare the cache with, or NULL */
 	struct buffer mount;		/* all -o, joined with commas and NUL-terminated; or empty */
 	char *default_cache;

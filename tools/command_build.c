@@ -12,7 +12,7 @@
 #include <pthread.h>
 #include <sys/stat.h>
 
-#define USAGE "build LOGIC OUT [--arch A] [-j N] [--bundle plain|compressed|none] [--names stable|tensile] [--metadata-only] [--keep-all] " \
+#define USAGE "build LOGIC OUT [--arch A] [-j N] [--bundle plain|compressed|none] [--names stable|tensile] [--metadata-only] [--keep-all] [--fail-fast] " \
 	      "[--library lazy|separate|merged] [--library-format msgpack|yaml] [--layout arch|flat] [--custom-kernels DIR] [--trace FILE]"
 
 struct build {
@@ -23,6 +23,7 @@ struct build {
 	struct engine_file **files;
 	size_t n_files;
 	bool progress;			/* stderr is a terminal */
+	bool fail_fast;			/* the first that fails ends it */
 
 	pthread_mutex_t lock;		/* protects all below */
 	pthread_cond_t done_one;
@@ -167,7 +168,7 @@ static void job_done(void *userdata, int status, struct artifact *artifact, cons
 	pthread_mutex_lock(&build->lock);
 	build->running--;
 	build->done++;
-	if (status < 0) {
+	if (status < 0 && status != -ECANCELED) {	/* else it ends because of another one */
 		build->failed++;
 		complain_failure(build, job->file, error_text(error, status));
 	}
@@ -175,6 +176,12 @@ static void job_done(void *userdata, int status, struct artifact *artifact, cons
 	pthread_cond_signal(&build->done_one);
 	pthread_mutex_unlock(&build->lock);
 	free(job);
+}
+
+/* With the lock held. */
+static bool is_over(const struct build *build)
+{
+	return build->fail_fast && build->failed;
 }
 
 /* At most `most` files are on their way: each holds its logic and its kernels in memory. */
@@ -186,10 +193,15 @@ static int build_all(struct build *build, size_t most)
 			return -ENOMEM;
 		*job = (struct job){ .build = build, .file = build->files[i] };
 		pthread_mutex_lock(&build->lock);
-		while (build->running >= most)
+		while (build->running >= most && !is_over(build))
 			pthread_cond_wait(&build->done_one, &build->lock);
-		build->running++;
+		bool over = is_over(build);
+		build->running += !over;
 		pthread_mutex_unlock(&build->lock);
+		if (over) {
+			free(job);
+			return 0;
+		}
 		trace_wait_begin(build->trace, (uintptr_t)job, "build", TRACE_WITH({ "file", .text = engine_file_name(job->file) }));
 		engine_request(build->engine, job->file, ENGINE_WAITED, job_done, job);
 	}
@@ -199,7 +211,7 @@ static int build_all(struct build *build, size_t most)
 static void wait_for_all(struct build *build)
 {
 	pthread_mutex_lock(&build->lock);
-	while (build->running > 0)
+	while (build->running > 0 && !is_over(build))
 		pthread_cond_wait(&build->done_one, &build->lock);
 	pthread_mutex_unlock(&build->lock);
 	if (build->progress && build->done)
@@ -236,13 +248,16 @@ static size_t complain_mistakes(const struct build *build, enum engine_kind spea
 	return mistakes;
 }
 
-/* The largest logic first, so that the last file to end is a small one; files of one base beside each other, so that it is parsed once. */
+/* Helper objects first, as a compiler may take longer for one than for all the rest; then the largest logic, so that the last file to end is a small
+ * one; files of one base beside each other, so that it is parsed once. */
 static int compare_work(const void *a, const void *b)
 {
 	const struct engine_file *x = *(struct engine_file *const *)a, *y = *(struct engine_file *const *)b;
 	uint64_t x_bytes = engine_file_logic_bytes(x), y_bytes = engine_file_logic_bytes(y);
-	int r = strcmp(engine_file_arch(x), engine_file_arch(y));
+	int r = (engine_file_kind(y) == ENGINE_HELPER) - (engine_file_kind(x) == ENGINE_HELPER);
 
+	if (r == 0)
+		r = strcmp(engine_file_arch(x), engine_file_arch(y));
 	if (r == 0 && x_bytes != y_bytes)
 		r = x_bytes < y_bytes ? 1 : -1;
 	return r ? r : strcmp(engine_file_name(x), engine_file_name(y));
@@ -307,6 +322,7 @@ int command_build(int argc, char **argv)
 		options.engine.jobs = cpus_available();
 	build.out = argv[optind + 1];
 	build.flat = options.engine.flat;
+	build.fail_fast = options.fail_fast;
 	r = begin_trace(&options);
 	if (r == 0)
 		r = open_engine(&options, argv[optind], &build.engine, &faults);
@@ -319,9 +335,9 @@ int command_build(int argc, char **argv)
 	if (r == 0)
 		r = make_folders(&build);
 	if (r == 0)
-		r = build_all(&build, options.engine.jobs + 1);
+		r = build_all(&build, options.engine.jobs + !build.fail_fast);	/* one that waits to be begun, so that no worker does */
 	wait_for_all(&build);
-	if (r == 0)
+	if (r == 0 && !(build.fail_fast && build.failed))
 		mistakes = complain_mistakes(&build, options.engine.metadata_only ? ENGINE_METADATA : ENGINE_CODE_OBJECT);
 	if (r == 0 && !build.failed && options.engine.metadata_only)
 		r = write_all_lists(&build);

@@ -125,6 +125,8 @@ static int take_mount_option(struct mount *mount, char *option)
 		return set_number(option, value, 0, UINT_MAX, &mount->fs.idle_timeout);
 	if (value && strcmp(option, "linker_timeout") == 0)
 		return set_number(option, value, 1, UINT_MAX, &mount->options.engine.linker_seconds);
+	if (value && strcmp(option, "kernel_timeout") == 0)
+		return set_number(option, value, 1, UINT_MAX, &mount->options.engine.kernel_seconds);
 	if (value && strcmp(option, "notify_fd") == 0)
 		return set_notify(mount, value);
 	if (!value && strcmp(option, "nonempty") == 0) {
@@ -233,6 +235,21 @@ static int make_absolute(struct mount *mount, const char **path)
 	return keep_value(mount, absolute);
 }
 
+static int make_paths_absolute(struct mount *mount)
+{
+	struct engine_options *engine = &mount->options.engine;
+	const char **const folders[] = { &mount->options.trace, &engine->cache, &engine->custom_kernels, &engine->tensilelite };
+	const char **const programs[] = { &engine->linker, &engine->python, &engine->assembler, &engine->hip_compiler };
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(folders); i++)
+		r = make_absolute(mount, folders[i]);
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(programs); i++)	/* without a slash it is looked for on PATH */
+		if (*programs[i] && strchr(*programs[i], '/'))
+			r = make_absolute(mount, programs[i]);
+	return r;
+}
+
 static int settle_options(struct mount *mount, const char **logic)
 {
 	struct engine_options *engine = &mount->options.engine;
@@ -250,13 +267,7 @@ static int settle_options(struct mount *mount, const char **logic)
 	if (!mount->has_ahead)
 		mount->fs.ahead = 2 * (engine->jobs ? engine->jobs : cpus_available());
 	r = make_absolute(mount, logic);
-	if (r == 0)
-		r = make_absolute(mount, &engine->cache);
-	if (r == 0)
-		r = make_absolute(mount, &mount->options.trace);
-	if (r == 0 && engine->linker && strchr(engine->linker, '/'))
-		r = make_absolute(mount, &engine->linker);
-	return r;
+	return r < 0 ? r : make_paths_absolute(mount);
 }
 
 /* A mount may be asked for thousands of files at once, and each link takes three descriptors; what it may have is the administrator's word. */

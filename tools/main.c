@@ -20,7 +20,8 @@ static const char help[] =
 	"tensilefs cache stats|gc|check|clear|pin|unpin      look after the cache\n"
 	"tensilefs caps [--arch A]                           what each target and the linker can do\n"
 	"\n"
-	"what decides the bytes:   --bundle plain|compressed|none  --names stable|tensile  --keep-all  --linker PROGRAM\n"
+	"what decides the bytes:   --generator native|tensilelite:DIR (with --python, --assembler, --hip-compiler)  --build-id ID\n"
+	"                          --bundle plain|compressed|none  --names stable|tensile  --keep-all  --linker PROGRAM\n"
 	"                          --custom-kernels DIR (hand-written ones; else those of the hipBLASLt checkout around LOGIC)\n"
 	"where they are kept:      --cache DIR  --no-cache  --cache-size BYTES (suffixes K, M, G, T)  --cache-min-free SIZE\n"
 	"build, check, coverage:   --arch A (also ls, verify)\n"
@@ -29,7 +30,7 @@ static const char help[] =
 	"mount, build, verify:     -j N, --jobs N\n"
 	"mount, build:             --memory SIZE\n"
 	"mount -o:                 each of the above by name (jobs=N, cache=DIR, no-cache, ...), ahead=N, entry_timeout=SECONDS, nonempty,\n"
-	"                          idle_timeout=SECONDS, linker_timeout=SECONDS, notify_fd=N,\n"
+	"                          idle_timeout=SECONDS, linker_timeout=SECONDS, kernel_timeout=SECONDS, notify_fd=N,\n"
 	"                          allow_other and what else mount.fuse3(8) has\n"
 	"\n"
 	"tensilefs COMMAND --help says more of each.\n";

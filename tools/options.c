@@ -117,7 +117,7 @@ static int set_number(struct options *options, const char *name, const char *val
 /* A setting that is one of a few words. */
 static int set_choice(struct options *options, const char *name, const char *value)
 {
-	enum { BUNDLE, NAMES, FORMAT, LIBRARY, LAYOUT };
+	enum { BUNDLE, NAMES, FORMAT, LIBRARY, LAYOUT, VERSION };
 	static const struct {
 		const char *name, *choices[MOST_CHOICES];
 	} settings[] = {
@@ -126,6 +126,7 @@ static int set_choice(struct options *options, const char *name, const char *val
 		[FORMAT] = { "library-format", { "msgpack", "yaml" } },
 		[LIBRARY] = { "library", { "lazy", "separate", "merged" } },	/* in the order of enum engine_library */
 		[LAYOUT] = { "layout", { "arch", "flat" } },
+		[VERSION] = { "code-object-version", { "default", "4", "5" } },
 	};
 	unsigned setting = 0, choice;
 
@@ -149,14 +150,74 @@ static int set_choice(struct options *options, const char *name, const char *val
 	case LIBRARY:
 		options->engine.library = (enum engine_library)choice;
 		return 0;
+	case VERSION:
+		options->engine.code_object_version = choice ? choice + 3 : 0;
+		return 0;
 	default:
 		options->engine.flat = choice == 1;
 		return 0;
 	}
 }
 
+/* "native", or "tensilelite:" and a folder. */
+static int set_generator(struct options *options, const char *value)
+{
+	static const char upstream[] = "tensilelite:";
+
+	if (strncmp(value, upstream, strlen(upstream)) == 0 && value[strlen(upstream)]) {
+		options->engine.tensilelite = value + strlen(upstream);
+		return 0;
+	}
+	if (strcmp(value, "native") == 0) {
+		options->engine.tensilelite = NULL;
+		return 0;
+	}
+	complain("--generator: '%s' is not 'native' or 'tensilelite:DIR'", value);
+	return -EINVAL;
+}
+
+/* What lld takes, but for "uuid": that is another one each time. */
+static int set_build_id(struct options *options, const char *value)
+{
+	static const char *const kinds[] = { "none", "fast", "md5", "sha1" };
+	bool known = strncmp(value, "0x", 2) == 0 && value[2] && strspn(value + 2, "0123456789abcdefABCDEF") == strlen(value + 2);
+
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		known = known || strcmp(value, kinds[i]) == 0;
+	if (!known) {
+		complain("--build-id: '%s' is not one of 'none', 'fast', 'md5', 'sha1', '0x' with hexadecimal digits", value);
+		return -EINVAL;
+	}
+	options->engine.build_id = value;
+	return 0;
+}
+
+/* Settings whose value is taken as it is. */
+static const char **find_text(struct options *options, const char *name)
+{
+	const struct {
+		const char *name, **value;
+	} texts[] = {
+		{ "cache", &options->engine.cache },
+		{ "trace", &options->trace },
+		{ "custom-kernels", &options->engine.custom_kernels },
+		{ "linker", &options->engine.linker },
+		{ "python", &options->engine.python },
+		{ "assembler", &options->engine.assembler },
+		{ "hip-compiler", &options->engine.hip_compiler },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
+		if (strcmp(name, texts[i].name) == 0)
+			return texts[i].value;
+	return NULL;
+}
+
 int options_set(struct options *options, const char *name, const char *value)
 {
+	const char **text = find_text(options, name);
+
+
 	if (strcmp(name, "no-cache") == 0 || strcmp(name, "keep-all") == 0) {
 		*(*name == 'n' ? &options->no_cache : &options->engine.keep_all) = true;
 		return 0;
@@ -167,16 +228,13 @@ int options_set(struct options *options, const char *name, const char *value)
 		return set_number(options, name, value);
 	if (strcmp(name, "cache-min-free") == 0)
 		return set_min_free(options, name, value);
-	if (strcmp(name, "cache") == 0)
-		options->engine.cache = value;
-	else if (strcmp(name, "trace") == 0)
-		options->trace = value;
-	else if (strcmp(name, "custom-kernels") == 0)
-		options->engine.custom_kernels = value;
-	else if (strcmp(name, "linker") == 0)
-		options->engine.linker = value;
-	else
+	if (strcmp(name, "generator") == 0)
+		return set_generator(options, value);
+	if (strcmp(name, "build-id") == 0)
+		return set_build_id(options, value);
+	if (!text)
 		return set_choice(options, name, value);
+	*text = value;
 	return 0;
 }
 
@@ -226,7 +284,7 @@ static const struct {
 	const char *value, *help;	/* value: NULL when it takes none */
 } known_options[] = {
 	{ { "arch", required_argument, NULL, 'a' }, OPTION_ARCH, "A", "only this architecture" },
-	{ { "jobs", required_argument, NULL, 'j' }, OPTION_JOBS, "N", "threads (-j N; the default is as many as there are CPUs to use)" },
+	{ { "jobs", required_argument, NULL, 'j' }, OPTION_JOBS, "N", "threads, and programs at once (-j N; 0, the default: as many as there are CPUs to use)" },
 	{ { "memory", required_argument, NULL, 's' }, OPTION_MEMORY, "SIZE",
 	  "what builds and files in use may take of memory (half of the machine's, 4G at most)" },
 	{ { "cache", required_argument, NULL, 's' }, OPTION_CACHE, "DIR", "where built files are kept ($XDG_CACHE_HOME/tensilefs)" },
@@ -236,6 +294,17 @@ static const struct {
 	  "what the cache leaves free of its file system: N% or bytes (5%, but no more than 4G)" },
 	{ { "bundle", required_argument, NULL, 's' }, OPTION_OUTPUT, "KIND", "how code objects are wrapped: plain (the default), compressed, none" },
 	{ { "names", required_argument, NULL, 's' }, OPTION_OUTPUT, "KIND", "of kernels: stable (the default), or hipBLASLt's: tensile" },
+	{ { "generator", required_argument, NULL, 's' }, OPTION_OUTPUT, "WHAT",
+	  "of kernels: native (the default); or tensilelite:DIR, that of the hipBLASLt or\n"
+	  "rocm-libraries checkout whose tensilelite folder DIR is" },
+	{ { "python", required_argument, NULL, 's' }, OPTION_OUTPUT, "PROGRAM", "that runs TensileLite (python3)" },
+	{ { "assembler", required_argument, NULL, 's' }, OPTION_OUTPUT, "PROGRAM",
+	  "for its kernels: amdclang, clang or llvm-mc (the newest of them)" },
+	{ { "hip-compiler", required_argument, NULL, 's' }, OPTION_OUTPUT, "PROGRAM", "for its helper kernels (what there is of amdclang++, hipcc, clang)" },
+	{ { "code-object-version", required_argument, NULL, 's' }, OPTION_OUTPUT, "KIND", "of its kernels: default (its own choice), 4, 5" },
+	{ { "build-id", required_argument, NULL, 's' }, OPTION_OUTPUT, "ID",
+	  "of code objects: none (the default of native), fast, md5, sha1 (of TensileLite),\n"
+	  "0x with hexadecimal digits" },
 	{ { "keep-all", no_argument, NULL, 's' }, OPTION_OUTPUT, NULL, "leave solutions that are not generated in the .dat files" },
 	{ { "linker", required_argument, NULL, 's' }, OPTION_OUTPUT, "PROGRAM", "which ld.lld to use ($TENSILEFS_LINKER, else the newest)" },
 	{ { "custom-kernels", required_argument, NULL, 's' }, OPTION_OUTPUT | OPTION_CUSTOM, "DIR",
@@ -248,6 +317,7 @@ static const struct {
 	{ { "layout", required_argument, NULL, 's' }, OPTION_OUTPUT, "KIND", "arch: a folder for each architecture (the default); flat: one for all" },
 	{ { "repair", no_argument, NULL, 'r' }, OPTION_CARE, NULL, "check: remove what is damaged" },
 	{ { "rebuild", required_argument, NULL, 'R' }, OPTION_CARE, "LOGIC", "check: compare with the files of LOGIC, made anew" },
+	{ { "fail-fast", no_argument, NULL, 'q' }, OPTION_METADATA, NULL, "end at the first file that cannot be made; the others are not" },
 	{ { "json", no_argument, NULL, 'J' }, OPTION_JSON, NULL, "for programs to read" },
 	{ { "once", no_argument, NULL, 'O' }, OPTION_ONCE, NULL, "show it once, also on a terminal" },
 	{ { "trace", required_argument, NULL, 's' }, OPTION_TRACE, "FILE", "write what is done when, for ui.perfetto.dev and chrome://tracing" },
@@ -258,6 +328,7 @@ static const struct {
 	  "entry_timeout=SECONDS how long the kernel may keep a name\n"
 	  "idle_timeout=SECONDS  unmount when nobody has used it for that long\n"
 	  "linker_timeout=SECONDS how long a link may take (300)\n"
+	  "kernel_timeout=SECONDS how long TensileLite may take for a kernel (300)\n"
 	  "notify_fd=N           a descriptor that gets a newline when the mount is ready\n"
 	  "nonempty              mount over a folder that is not empty\n"
 	  "allow_other           let other users in, and what else mount.fuse3(8) has" },
@@ -306,6 +377,9 @@ static int take_option(struct options *options, int letter, const char *long_nam
 		return options_set(options, long_name, optarg);
 	case 'm':
 		options->engine.metadata_only = true;
+		return 0;
+	case 'q':
+		options->fail_fast = true;
 		return 0;
 	case 'J':
 		options->json = true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * How much of the logic is generated, and why not the rest. Every base has to be parsed for this; all workers do.
- * In the numbers of an arch: solutions = generated + custom + the sum over left_out.
+ * In the numbers of an arch: solutions = generated + the sum over left_out; custom is how many of the generated are hand-written kernels.
  */
 #include "build/engine/internal.h"
 
@@ -74,10 +74,9 @@ static int survey_base(void *userdata, size_t i)
 	for (size_t k = 0; k < n; k++) {
 		if (solutions[k].left_out)
 			add_reason(tally, solutions[k].left_out, 1);
-		else if (solutions[k].custom_kernel[0])
-			tally->custom++;
 		else
 			tally->generated++;
+		tally->custom += !solutions[k].left_out && solutions[k].custom_kernel[0];
 	}
 	return tally->failed ? -ENOMEM : 0;
 }

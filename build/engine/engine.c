@@ -126,6 +126,15 @@ static unsigned count_jobs(const struct engine_options *options)
 	return options->jobs ? options->jobs : cpus_available();
 }
 
+static int find_custom_kernels(const struct engine_options *options, char **ret_folder)
+{
+	if (options->custom_kernels)
+		return copy_string(options->custom_kernels, ret_folder);
+	if (!options->tensilelite)
+		return logic_find_custom_kernels(options->logic, ret_folder);
+	return asprintf(ret_folder, "%s/Tensile/CustomKernels", options->tensilelite) < 0 ? -ENOMEM : 0;	/* those that it would take */
+}
+
 static int init(struct engine *engine, const struct engine_options *options, struct error *error)
 {
 	const char *linker = options->linker ? options->linker : getenv("TENSILEFS_LINKER");
@@ -136,12 +145,15 @@ static int init(struct engine *engine, const struct engine_options *options, str
 	if (r == 0)
 		r = copy_string(options->cache, &engine->cache_path);
 	if (r == 0)
-		r = options->custom_kernels ? copy_string(options->custom_kernels, &engine->custom_kernels) :
-					      logic_find_custom_kernels(options->logic, &engine->custom_kernels);
+		r = find_custom_kernels(options, &engine->custom_kernels);
 	if (r < 0)
 		return r;
 	open_cache(engine, options);
 	r = copy_string(options->build_id, &engine->build_id);
+	if (r == 0)
+		r = copy_string(options->tensilelite, &engine->tensilelite);
+	if (r == 0 && options->tensilelite)
+		r = tensilelite_generator_new(options, count_jobs(options), engine->cache, &engine->generator, error);
 	if (r < 0)
 		return r;
 	r = open_logic(engine, error);
@@ -205,6 +217,7 @@ struct engine *engine_unref(struct engine *engine)
 	cachedb_close(engine->cache);
 	catalog_release(engine);
 	free(engine->build_id);
+	free(engine->tensilelite);
 	free(engine->custom_kernels);
 	free(engine->cache_path);
 	free(engine->arch);
@@ -265,6 +278,8 @@ int engine_foreach_path(struct engine *engine, int (*callback)(void *userdata, c
 	int r = callback(userdata, "the logic", engine->logic);
 	if (r == 0 && engine->custom_kernels)
 		r = callback(userdata, "the hand-written kernels", engine->custom_kernels);
+	if (r == 0 && engine->tensilelite)
+		r = callback(userdata, "TensileLite", engine->tensilelite);
 	if (r == 0 && engine->cache_path)
 		r = callback(userdata, "the cache", engine->cache_path);
 	if (r == 0 && engine->trace)
@@ -352,6 +367,10 @@ int engine_file_identity(struct engine_file *file, const struct edition *edition
 	if (file->base) {
 		const struct logic_base *base = edition_base(edition, file->arch, file->base, NULL);
 		return base ? libraries_identity(edition->libraries, base, ret_identity, ret_settled) : -ENOENT;
+	}
+	if (file->kind == ENGINE_HELPER && !file->engine->generator->shares_helpers) {
+		const struct logic_base *whole = logic_whole(edition->catalog, file->arch);
+		return whole ? libraries_identity(edition->libraries, whole, ret_identity, ret_settled) : -ENOENT;
 	}
 	int r = identity_of_catalog(file, edition, ret_identity);
 	if (r == 0)		/* indices of the peer's names are a matter of content, which a scan does not see */

@@ -71,14 +71,19 @@ struct engine_options {
 	bool library_yaml;		/* it is YAML, and ".yaml" takes the place of ".dat" */
 	enum engine_library library;
 	bool flat;			/* files of all architectures are shown in one folder, where those of one name are the same file */
-	const char *custom_kernels;	/* folder of hand-written kernels; NULL: found in the hipBLASLt checkout that the logic is part of */
-	const char *build_id;		/* as in lld's --build-id=KIND; NULL: "none" */
-	unsigned jobs;			/* worker threads; 0: affinity and cgroup quota */
+	const char *custom_kernels;	/* folder of hand-written kernels; NULL: those of tensilelite, or found in the hipBLASLt checkout that the logic is part of */
+	const char *build_id;		/* as in lld's --build-id=KIND; NULL: "none", or with tensilelite "sha1" as upstream */
+	const char *tensilelite;	/* folder of the user's TensileLite, which then makes the kernels; NULL: this program does */
+	const char *python, *assembler, *hip_compiler;	/* for it; NULL: found on PATH */
+	unsigned kernel_seconds;	/* how long one kernel may take it; 0: five minutes */
+	unsigned code_object_version;	/* of its kernels: 4 or 5; 0: its own choice. Those of this program are of version 5 */
+	unsigned jobs;			/* worker threads, and so programs at once; 0: affinity and cgroup quota */
 	uint64_t memory_bytes;		/* what builds and their results may take of memory, roughly; 0: half of the machine's, at most 4 GiB */
 	bool gives_way;			/* builds let others have the CPU first: readers of what is built already, for one */
 	unsigned quick_jobs;		/* more of them, for what needs no linker: it then waits for no build, whatever the others do */
 	struct trace *trace;		/* where it is written what is done when, see trace.h; outlives the engine; NULL: nowhere */
-	/* Told, from any thread, what went wrong without stopping anything: the cache cannot be used. May be NULL. */
+	/* Told, from any thread, what went wrong without stopping anything: the cache cannot be used, there is no HIP compiler.
+	 * May be NULL. */
 	void (*warn)(void *userdata, const char *message);
 	void *warn_userdata;
 };

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where kernels come from: native.c is this program's own, which writes machine code.
+ * Where kernels come from: the one thing of the engine that there are two of.
+ *
+ *     native.c       this program's own: machine code from build/gemm, all kernels of a file in one relocatable object
+ *     tensilelite.c  the user's TensileLite (build/upstream): an object for each kernel, kept in the cache one by one, so that an edit of one
+ *                    solution generates one kernel
  *
  * A generator says what its bytes depend on, which solutions it makes, and makes them; plans, links, bundles and the cache of files are
- * the same for all. Its functions may be called from any thread.
+ * the same for both. Its functions may be called from any thread.
  */
 #pragma once
 
@@ -11,8 +15,7 @@
 #include "build/engine/objects.h"
 #include "build/logic/logic.h"
 
-/* The helper kernels that the solutions of an arch ask for, in the order in which they do, and solutions of which each asks for one at least
- * that those before it do not. */
+/* The helper kernels that the solutions of an arch ask for, in the order in which they do, and solutions that ask for them: some one for each. */
 struct helpers {
 	char **names;
 	size_t n_names;
@@ -62,3 +65,7 @@ struct generator {
 };
 
 extern const struct generator native_generator;
+
+/* -ENOENT, -ENOTDIR: options->tensilelite is none. Runs no program. The cache, or NULL, must outlive it. */
+int tensilelite_generator_new(const struct engine_options *options, unsigned jobs, struct cachedb *cache, const struct generator **ret_generator,
+			      struct error *error);

@@ -10,6 +10,7 @@
  *     known.c     what is known of a file without building it
  *     raw.c       the bare object inside a bundle
  *     produce.c   plan -> bytes
+ *     native.c, tensilelite.c     the generators
  *     rebuild.c   the same past the cache, to compare with it
  *     activity.c  what workers are at, for the status and the trace
  *     memory.c    artifacts, and the recent ones that are kept in memory
@@ -82,6 +83,7 @@ struct activity {
 
 struct engine_statistics {		/* since the engine began */
 	uint64_t builds, built_bytes, built_us, kernels, instructions;
+	uint64_t kernel_hits;		/* that were in the cache one by one */
 	uint64_t links, link_us, generate_us;	/* wall clock of the two halves of a build */
 	uint64_t failures, shared;	/* requests that joined a flight */
 	uint64_t memory_hits, cache_hits, cache_errors;
@@ -93,6 +95,7 @@ struct engine {
 	bool names_tensile, keep_all, metadata_only, library_yaml, flat;
 	enum engine_library library;
 	char *logic, *cache_path, *custom_kernels;
+	char *tensilelite;		/* or NULL */
 	char *arch;			/* or NULL */
 	void (*warn)(void *userdata, const char *message);
 	void *warn_userdata;

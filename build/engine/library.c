@@ -340,12 +340,13 @@ static int join(const struct identity *logic, const struct identity *custom, str
 int libraries_identity(struct libraries *libraries, const struct logic_base *base, struct cachedb_key *ret_identity, bool *ret_settled)
 {
 	struct identity identity, custom;
-	int r = libraries->namings ? 0 : digest_base(base, &identity);
+	bool shared = libraries->namings || base->whole;
+	int r = shared ? 0 : digest_base(base, &identity);
 
 	if (r < 0)
 		return r;
 	pthread_mutex_lock(&libraries->lock);
-	if (libraries->namings)
+	if (shared)
 		r = refresh_build(libraries, base, &identity);
 	if (r == 0 && libraries->custom_kernels) {
 		r = refresh(libraries, NULL, &libraries->custom_identity);

@@ -9,14 +9,17 @@ struct base_list {
 	const struct logic_base *base;
 	struct buffer kernels;		/* a line each; or not asked for */
 	struct helpers helpers;
+	bool solutions;			/* they are wanted, too */
+	size_t last;			/* solution that was added */
 	const struct library *library;	/* while it is being listed */
+	struct error *error;
 };
 
 struct lists {
 	struct engine *engine;
 	const struct edition *edition;
 	enum library_content content;
-	bool kernels;			/* these are wanted, else solutions for the helpers */
+	bool kernels;			/* these are wanted, else solutions that ask for the helpers */
 	struct base_list *bases;
 	size_t n_bases;
 	pthread_mutex_t lock;		/* protects error */
@@ -69,6 +72,21 @@ static int add_name(struct helpers *helpers, char *name)
 	return 0;
 }
 
+static int add_solution(struct base_list *list, size_t index)
+{
+	struct helpers *helpers = &list->helpers;
+	struct helper_solution *solutions = reallocarray(helpers->solutions, helpers->n_solutions + 1, sizeof(*solutions));
+	size_t n;
+
+	if (!solutions)
+		return -ENOMEM;
+	helpers->solutions = solutions;
+	struct helper_solution *solution = &solutions[helpers->n_solutions++];
+	*solution = (struct helper_solution){ .kernel_name = strdup(logic_solutions(list->library->logic, &n)[index].kernel_name) };
+	list->last = index;
+	return solution->kernel_name ? logic_write_solution(list->library->logic, index, &solution->text, list->error) : -ENOMEM;
+}
+
 static int add_helper(void *userdata, const char *name, size_t solution)
 {
 	struct base_list *list = userdata;
@@ -76,9 +94,9 @@ static int add_helper(void *userdata, const char *name, size_t solution)
 	char *copy = strdup(name);
 
 	int r = copy ? add_name(helpers, copy) : -ENOMEM;
-	if (r)
-		return MIN(r, 0);
-	return 0;
+	if (r == 0 && list->solutions && (helpers->n_solutions == 0 || list->last != solution))
+		r = add_solution(list, solution);
+	return MIN(r, 0);
 }
 
 static int list_base(void *userdata, size_t i)
@@ -90,11 +108,14 @@ static int list_base(void *userdata, size_t i)
 
 	int r = libraries_get(lists->edition->libraries, list->base, lists->content, &library, &error);
 	list->library = library;
+	list->solutions = !lists->kernels;
+	list->error = &error;
 	if (r == 0 && lists->kernels)
 		r = write_kernels(list);
 	if (r == 0)
 		r = logic_foreach_helper(library->logic, add_helper, list);
 	list->library = NULL;
+	list->error = NULL;
 	if (r == 0)
 		return 0;
 	pthread_mutex_lock(&lists->lock);
@@ -149,18 +170,35 @@ static void lists_release(struct lists *lists)
 	free(lists->bases);
 }
 
-/* Moves what the bases have into one list, each name once. */
+/* Adds a base's names that are not there yet, with the solutions of the base if there are any. */
+static int join_base(struct helpers *helpers, struct helpers *joined)
+{
+	size_t before = joined->n_names;
+
+	for (size_t i = 0; i < helpers->n_names; i++) {
+		int r = add_name(joined, TAKE(helpers->names[i]));
+		if (r < 0)
+			return r;
+	}
+	if (joined->n_names == before || helpers->n_solutions == 0)
+		return 0;
+	struct helper_solution *solutions = reallocarray(joined->solutions, joined->n_solutions + helpers->n_solutions, sizeof(*solutions));
+	if (!solutions)
+		return -ENOMEM;
+	joined->solutions = solutions;
+	memcpy(&solutions[joined->n_solutions], helpers->solutions, helpers->n_solutions * sizeof(*solutions));
+	joined->n_solutions += helpers->n_solutions;
+	helpers->n_solutions = 0;
+	return 0;
+}
+
 static int join_helpers(struct lists *lists, struct helpers *joined)
 {
-	for (size_t i = 0; i < lists->n_bases; i++) {
-		struct helpers *helpers = &lists->bases[i].helpers;
-		for (size_t k = 0; k < helpers->n_names; k++) {
-			int r = add_name(joined, TAKE(helpers->names[k]));
-			if (r < 0)
-				return r;
-		}
-	}
-	return 0;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < lists->n_bases; i++)
+		r = join_base(&lists->bases[i].helpers, joined);
+	return r;
 }
 
 int helpers_collect(struct engine *engine, const struct edition *edition, const char *arch, struct helpers *ret_helpers, struct error *error)

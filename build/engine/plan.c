@@ -47,6 +47,18 @@ int plan_hash_code_object(const struct plan_options *options, const char *arch, 
 	return digest_finish(&digest, ret_hash);
 }
 
+int plan_hash_kernel(const char *generator, const char *arch, const char *name, const struct buffer *description, struct cachedb_key *ret_hash)
+{
+	_cleanup_(digest_release) struct digest digest = { 0 };
+
+	digest_init(&digest, "tensilefs kernel");
+	digest_string(&digest, generator);
+	digest_string(&digest, arch);
+	digest_string(&digest, name);
+	digest_bytes(&digest, description->data, description->size);
+	return digest_finish(&digest, ret_hash);
+}
+
 int plan_hash_helper(const struct plan_options *options, const char *arch, const struct helpers *helpers, struct cachedb_key *ret_hash)
 {
 	_cleanup_(digest_release) struct digest digest = { 0 };

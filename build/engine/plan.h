@@ -30,6 +30,9 @@ int plan_hash_code_object(const struct plan_options *options, const char *arch, 
 /* A helper kernel is known by its name: which of the solutions that ask for it speaks for it makes no difference. */
 int plan_hash_helper(const struct plan_options *options, const char *arch, const struct helpers *helpers, struct cachedb_key *ret_hash);
 
+/* One kernel of a generator that makes them one by one: its identity, and what it describes the solution as. */
+int plan_hash_kernel(const char *generator, const char *arch, const char *name, const struct buffer *description, struct cachedb_key *ret_hash);
+
 /* Metadata and master: a function of nothing but their bytes, which come straight from the library tree. */
 int plan_hash_metadata(const struct buffer *dat, struct cachedb_key *ret_hash);
 

@@ -63,6 +63,7 @@ static struct json_object *describe_builds(const struct engine_statistics *stati
 	add(object, "shared", statistics->shared);
 	add(object, "plans", statistics->plans);
 	add(object, "kernels", statistics->kernels);
+	add(object, "kernel_hits", statistics->kernel_hits);
 	add(object, "instructions", statistics->instructions);
 	add(object, "links", statistics->links);
 	add(object, "bytes", statistics->built_bytes);

@@ -181,6 +181,36 @@ static int list_reductions(struct listing *listing)
 	return r;
 }
 
+/* ---- which of them a solution launches -------------------------------------------------------------------------------- */
+
+static int keep_first(void *userdata, const char *name, size_t solution)
+{
+	buffer_append_string(userdata, name);
+	return 1;
+}
+
+int logic_launched_helper(const struct logic_problem *problem, const struct solution *solution, struct buffer *name)
+{
+	struct listing listing = { .problem = problem, .solution = solution, .callback = keep_first, .userdata = name };
+	const char *algorithm = solution->value[P_GlobalSplitUAlgorithm].string;
+	bool splits = number_of(solution, P_GlobalSplitU) > 1 && strcmp(algorithm, "MultipleBufferSingleKernel") != 0;
+	bool streams = number_of(solution, P_StreamK) > 0 && number_of(solution, P_StreamKAtomic) == 1;
+	int r = 0;
+
+	if (streams || (splits && strcmp(algorithm, "SingleBuffer") == 0))
+		r = list_betas(&listing);
+	else if (splits)
+		r = list_conversions(&listing);
+	if (r == 0)
+		r = list_reductions(&listing);
+	if (r == 0)
+		r = list_activation_alone(&listing);
+	buffer_release(&listing.name);
+	return r < 0 ? r : name->failed ? -ENOMEM : r;
+}
+
+/* ---- all that its problem type may launch ----------------------------------------------------------------------------- */
+
 /* Solutions of one problem type with equal numbers need the same kernels. */
 static unsigned variant(const struct solution *solution)
 {

@@ -57,6 +57,27 @@ static int ask_filter(struct loading *loading, const char *arch, const struct ge
 	return expressible < 0 ? expressible : loading->options->filter(loading->options->userdata, arch, params, reason);
 }
 
+static int check_helpers(const struct logic_problem *problem, const struct solution *solution, struct error *words)
+{
+	_cleanup_(buffer_release) struct buffer name = { 0 };
+
+	int r = logic_launched_helper(problem, solution, &name);
+	return r > 0 ? error_set(words, -EOPNOTSUPP, "helper kernel %.*s", (int)name.size, (const char *)name.data) : r;
+}
+
+/* 0: it is kept. `bad`: it has a mistake. */
+static int is_left_out(struct loading *loading, const char *arch, const struct logic_problem *problem, const struct solution *solution, int bad,
+		       struct logic_solution *public, struct error *words)
+{
+	int expressible = solution_to_gemm(problem, solution, &public->params, words);
+
+	if (loading->options->without_helpers)
+		return check_helpers(problem, solution, words);
+	if (!loading->options->filter)
+		return 0;
+	return bad < 0 ? bad : ask_filter(loading, arch, &public->params, expressible, words);
+}
+
 static int add_solution(struct loading *loading, struct logic_document *document, const struct logic_problem *problem,
 			const struct loaded_file *file, const struct yaml_node *node, size_t position)
 {
@@ -77,17 +98,12 @@ static int add_solution(struct loading *loading, struct logic_document *document
 		.name = "", .kernel_name = "", .custom_kernel = broken ? "" : solution->value[P_CustomKernelName].string,
 		.params.custom_kernel = "",
 	};
-	int left_out = bad;
-	if (!broken) {
-		int expressible = solution_to_gemm(problem, solution, &public->params, &words);
-		if (!loading->options->filter)
-			left_out = 0;
-		else if (bad == 0)
-			left_out = ask_filter(loading, document->arch, &public->params, expressible, &words);
-	}
+	int left_out = broken ? bad : is_left_out(loading, document->arch, problem, solution, bad, public, &words);
+	if (left_out == -ENOMEM)
+		return left_out;
 	if (left_out < 0) {
-		public->mistaken = bad < 0;
-		public->left_out = arena_strdup(arena, error_text(bad < 0 ? &reason : &words, left_out));
+		public->mistaken = left_out == bad;
+		public->left_out = arena_strdup(arena, error_text(public->mistaken ? &reason : &words, left_out));
 		if (!public->left_out)
 			return -ENOMEM;
 	}

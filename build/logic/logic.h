@@ -109,6 +109,8 @@ struct logic_options {
 	/* Folder with sources <name>.s of hand-written kernels (hipBLASLt: tensilelite/Tensile/CustomKernels). They say which arguments such
 	 * a kernel takes, which the .dat passes on to the host. NULL: the logic's word is taken. */
 	const char *custom_kernels;
+	/* Leave out solutions that launch helper kernels (of Kernels.so-000-<arch>.hsaco) beside their own. */
+	bool without_helpers;
 };
 
 /* Looks for the folder with hand-written kernels in the hipBLASLt checkout that `folder` is part of: it is in an ancestor. The result is malloc

@@ -57,6 +57,9 @@ struct tensilefs_options {		/* zero is the default of everything but `logic` */
 	int metadata_only;		/* no code objects; with keep_all also architectures that no kernels are generated for */
 	int library_yaml;		/* metadata as YAML: ".yaml" instead of ".dat" */
 	enum tensilefs_library library;
+	const char *tensilelite;	/* the tensilelite folder of a hipBLASLt checkout, which then makes the kernels; NULL: this library does */
+	const char *python, *assembler, *hip_compiler;	/* for it; NULL: found on PATH */
+	const char *build_id;		/* "none", "fast", "md5", "sha1" or "0x..."; NULL: "none", or "sha1" with tensilelite */
 };
 
 /* -ENOENT, -ENODATA and others when there is no usable logic. Single logic files that cannot be used are left out: tensilefs_fault(). */

@@ -79,7 +79,7 @@ void report_finish(struct report *report)
 		printf("as expected, in %zu file%s: %s\n", report->expected[i].n_files, report->expected[i].n_files == 1 ? "" : "s",
 		       report->expected[i].what);
 	if (report->n_differences)
-		printf("%zu difference%s in %zu files\n", report->n_differences, report->n_differences == 1 ? "" : "s", report->n_files);
+		printf("%zu difference%s in %zu file%s\n", report->n_differences, report->n_differences == 1 ? "" : "s", report->n_files, report->n_files == 1 ? "" : "s");
 	else
-		printf("%zu files are equal\n", report->n_files);
+		printf("%zu file%s equal\n", report->n_files, report->n_files == 1 ? " is" : "s are");
 }

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The generator that asks the user's TensileLite, with a stand-in for it (standin.py): what is generated how often, what fails and what goes
+ * on, and what is left when it ends.
+ */
+#include "build/object/elf_file.h"
+#include "tests/common/tool.h"
+#include "tests/engine/common.h"
+
+#include <signal.h>
+#include <time.h>
+
+/* A TensileLite that has nothing but a name, and the program that takes worker.py's place. */
+static struct engine_options with_standin(void **state, const char *logic)
+{
+	const char *folder = in_scratch(state, "tensilelite");
+	char body[512];
+
+	if (!tool("llvm-mc") || !tool("python3"))
+		skip();
+	assert_int_equal(shell("mkdir -p '%s/Tensile' && touch '%s/Tensile/__init__.py'", folder, folder), 0);
+	snprintf(body, sizeof(body), "[ \"$1\" = -c ] && echo 'cpython 3.11.0 with PyYAML' && exit\n"
+		 "exec '%s' '%s/tests/engine/standin.py' \"$@\"", tool("python3"), TENSILEFS_SOURCE);
+	return (struct engine_options){
+		.logic = logic, .arch = "gfx942", .bundle = BUNDLE_NONE, .jobs = 2, .tensilelite = folder,
+		.python = make_script(state, "python", body), .assembler = tool("llvm-mc"), .hip_compiler = in_scratch(state, "no-hip-compiler"),
+		.kernel_seconds = 120,
+	};
+}
+
+static void behave(void **state, const char *part, const char *what)
+{
+	char text[600];
+
+	snprintf(text, sizeof(text), "%s %s\n", part, what);
+	write_text(in_scratch(state, "behaviour"), text);
+}
+
+static struct artifact *get(struct engine *engine, struct engine_file *file)
+{
+	struct artifact *artifact = NULL;
+	struct error error = { 0 };
+
+	int r = engine_get(engine, file, &artifact, &error);
+	if (r < 0)
+		fail_msg("%s: %s", engine_file_name(file), error_text(&error, r));
+	return artifact;
+}
+
+struct names {
+	size_t n;
+	char first[512], last[512];	/* of different kernels where there are several */
+};
+
+static int keep_name(void *userdata, const char *name)
+{
+	struct names *names = userdata;
+
+	snprintf(names->n++ ? names->last : names->first, sizeof(names->first), "%s", name);
+	return 0;
+}
+
+static struct names kernels_of(struct engine *engine, struct engine_file *file)
+{
+	struct names names = { 0 };
+	struct error error;
+
+	assert_int_equal(engine_foreach_kernel(engine, file, keep_name, &names, &error), 0);
+	return names;
+}
+
+/* The i-th code object. */
+static struct engine_file *code_object(struct engine *engine, size_t i)
+{
+	for (size_t k = 0; k < engine_n_files(engine, 0); k++)
+		if (engine_file_kind(engine_file(engine, 0, k)) == ENGINE_CODE_OBJECT && i-- == 0)
+			return engine_file(engine, 0, k);
+	fail_msg("too few code objects");
+	return NULL;
+}
+
+/* All kernels of all code objects, by asking for each of these. */
+static size_t build_all(struct engine *engine)
+{
+	size_t kernels = 0;
+
+	for (size_t i = 0; i < engine_n_files(engine, 0); i++) {
+		struct engine_file *file = engine_file(engine, 0, i);
+		if (engine_file_kind(file) != ENGINE_CODE_OBJECT)
+			continue;
+		struct artifact *artifact = get(engine, file);
+		kernels += artifact->items;
+		artifact_unref(artifact);
+	}
+	return kernels;
+}
+
+static size_t count_lines(const char *path)
+{
+	_cleanup_free_ char *text = read_text(path, NULL);
+	size_t n = 0;
+
+	for (const char *at = text; *at; at++)
+		n += *at == '\n';
+	return n;
+}
+
+/* ---- what is made ----------------------------------------------------------------------------------------------------- */
+
+static void test_a_code_object_has_the_kernels_of_all_its_solutions(void **state)
+{
+	struct engine_options options = with_standin(state, copy_logic(state, "logic", 3));
+	struct engine *engine = open_engine(&options);
+	struct engine_file *file = code_object(engine, 0);
+	_cleanup_(artifact_unref_p) struct artifact *artifact = get(engine, file);
+	_cleanup_(elf_release) struct elf elf = { 0 };
+	struct names names = kernels_of(engine, file);
+
+	assert_int_equal(elf_read(artifact->data, artifact->size, &elf, NULL), 0);
+	assert_int_equal(elf.n_kernels, names.n);
+	assert_int_equal(artifact->items, names.n);
+	assert_int_equal(status_number(engine, "built", "kernels"), names.n);
+	assert_int_equal(elf.kernels[0].name_length, strlen(names.first));
+	assert_memory_equal(elf.kernels[0].name, names.first, strlen(names.first));
+	assert_non_null(elf_find(&elf, ".note.gnu.build-id"));		/* as upstream links them */
+	engine_unref(engine);
+}
+
+static void test_bytes_do_not_depend_on_the_number_of_workers(void **state)
+{
+	struct engine_options options = with_standin(state, copy_logic(state, "logic", 4));
+	options.jobs = 1;
+	struct engine *one = open_engine(&options);
+	options.jobs = 4;
+	struct engine *four = open_engine(&options);
+
+	for (size_t i = 0; i < engine_n_files(one, 0); i++) {
+		if (engine_file_kind(engine_file(one, 0, i)) == ENGINE_HELPER)
+			continue;	/* there is no compiler for it */
+		_cleanup_(artifact_unref_p) struct artifact *x = get(one, engine_file(one, 0, i)), *y = get(four, engine_file(four, 0, i));
+		assert_int_equal(x->size, y->size);
+		assert_memory_equal(x->data, y->data, x->size);
+	}
+	engine_unref(one);
+	engine_unref(four);
+}
+
+static void test_an_edited_solution_is_generated_and_no_other(void **state)
+{
+	struct engine_options options = with_standin(state, copy_logic(state, "logic", 0));
+	const char *requests = in_scratch(state, "requests");
+
+	options.cache = in_scratch(state, "cache");
+	struct engine *engine = open_engine(&options);
+	size_t kernels = build_all(engine), made = (size_t)status_number(engine, "built", "kernels");
+	size_t hits = (size_t)status_number(engine, "built", "kernel_hits");
+	assert_int_equal(made + hits, kernels);
+	assert_int_equal(count_lines(requests), made);
+	engine_unref(engine);
+
+	/* a hint of the second solution of a file, which changes nothing that a name is made of */
+	assert_int_equal(shell("cd '%s' && f=$(grep -rl 'StoreRemapVectorWidth' . | sort | head -n 1) && "
+			       "perl -0pi -e 'my $n = 0; s/(StoreRemapVectorWidth: )(\\d+)/$1 . (++$n == 2 ? $2 + 1 : $2)/ge' \"$f\"",
+			       options.logic), 0);
+	write_text(requests, "");
+	engine = open_engine(&options);
+	assert_int_equal(build_all(engine), kernels);
+	assert_int_equal(status_number(engine, "built", "kernels"), 1);
+	assert_int_equal(count_lines(requests), 1);
+	engine_unref(engine);
+}
+
+static void test_another_tensilelite_generates_all_anew(void **state)
+{
+	struct engine_options options = with_standin(state, copy_logic(state, "logic", 2));
+
+	options.cache = in_scratch(state, "cache");
+	struct engine *engine = open_engine(&options);
+	build_all(engine);
+	size_t made = (size_t)status_number(engine, "built", "kernels");
+	engine_unref(engine);
+	write_text(in_scratch(state, "tensilelite/Tensile/__init__.py"), "# edited\n");
+	engine = open_engine(&options);
+	build_all(engine);
+	assert_int_equal(status_number(engine, "built", "kernels"), made);
+	engine_unref(engine);
+}
+
+static void test_assembly_is_that_of_the_object(void **state)
+{
+	struct engine_options options = with_standin(state, copy_logic(state, "logic", 1));
+	struct engine *engine = open_engine(&options);
+	struct engine_file *file = code_object(engine, 0);
+	struct names names = kernels_of(engine, file);
+	_cleanup_buffer_ struct buffer text = { 0 };
+	struct error error;
+
+	assert_int_equal(engine_print_kernel(engine, file, names.first, &text, &error), 0);
+	buffer_append(&text, "", 1);
+	assert_non_null(strstr((char *)text.data, "s_mov_b32 s0, 0x"));
+	assert_non_null(strstr((char *)text.data, "s_endpgm"));
+	engine_unref(engine);
+}
+
+/* ---- what fails ------------------------------------------------------------------------------------------------------- */
+
+/* The first code object cannot be made, with these words in the reason; another one can, and so can this one when all is well again. */
+static void fails_alone(void **state, const char *behaviour, unsigned kernel_seconds, int status, const char *words)
+{
+	struct engine_options options = with_standin(state, copy_logic(state, "logic", 2));
+	options.kernel_seconds = kernel_seconds;
+	struct engine *engine = open_engine(&options);
+	struct names names = kernels_of(engine, code_object(engine, 0));
+	struct artifact *artifact;
+	struct error error = { 0 };
+
+	behave(state, names.last, behaviour);
+	assert_int_equal(engine_get(engine, code_object(engine, 0), &artifact, &error), status);
+	if (!strstr(error.text, words))
+		fail_msg("'%s' has no '%s'", error.text, words);
+	char start[64];
+	snprintf(start, sizeof(start), "kernel '%.40s", names.last);
+	assert_non_null(strstr(error.text, start));
+	artifact_unref(get(engine, code_object(engine, 1)));
+	behave(state, names.last, "nothing");
+	artifact_unref(get(engine, code_object(engine, 0)));
+	engine_unref(engine);
+}
+
+static void test_a_worker_that_dies_fails_one_kernel(void **state)
+{
+	fails_alone(state, "crash", 60, -EIO, "signal 6");
+}
+
+static void test_a_worker_that_refuses_fails_one_kernel(void **state)
+{
+	fails_alone(state, "refuse", 60, -EIO, "this kernel is refused");
+}
+
+static void test_bad_assembly_fails_one_kernel(void **state)
+{
+	fails_alone(state, "nonsense", 60, -EIO, "this is no instruction");
+}
+
+static void test_a_reply_that_is_none_fails_one_kernel(void **state)
+{
+	fails_alone(state, "garbage", 60, -EPROTO, "");
+}
+
+static void test_a_worker_that_hangs_fails_one_kernel(void **state)
+{
+	fails_alone(state, "hang", 6, -ETIMEDOUT, "6 seconds");
+}
+
+static void test_a_worker_that_says_a_lot_is_no_failure(void **state)
+{
+	struct engine_options options = with_standin(state, copy_logic(state, "logic", 2));
+	struct engine *engine = open_engine(&options);
+
+	behave(state, "C", "flood");		/* all */
+	build_all(engine);
+	engine_unref(engine);
+}
+
+static void finished(void *userdata, int status, struct artifact *artifact, const struct error *error)
+{
+	*(int *)userdata = status;
+}
+
+static double seconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+/* Waits until a kernel whose name has this part has been asked for. */
+static void wait_for_request(void **state, const char *part)
+{
+	for (double end = seconds() + 30; seconds() < end; usleep(10000))
+		if (shell("grep -q '%s' '%s' 2>/dev/null", part, in_scratch(state, "requests")) == 0)
+			return;
+	fail_msg("nobody has asked for '%s'", part);
+}
+
+static void test_other_files_are_served_while_a_worker_hangs(void **state)
+{
+	struct engine_options options = with_standin(state, copy_logic(state, "logic", 4));
+	struct engine *engine = open_engine(&options);
+	struct names names = kernels_of(engine, code_object(engine, 0));
+	int status = 1;
+
+	behave(state, names.last, "hang");
+	engine_request(engine, code_object(engine, 0), ENGINE_WAITED, finished, &status);
+	wait_for_request(state, names.last);
+	artifact_unref(get(engine, code_object(engine, 1)));
+	artifact_unref(get(engine, first_of_kind(engine, ENGINE_METADATA)));
+	assert_int_equal(status, 1);
+	engine_unref(engine);			/* does not wait for what hangs */
+	assert_int_equal(status, -ECANCELED);
+}
+
+static void test_no_process_is_left_when_it_ends(void **state)
+{
+	struct engine_options options = with_standin(state, copy_logic(state, "logic", 4));
+	struct engine *engine = open_engine(&options);
+	int status = 1;
+
+	behave(state, "C", "hang");
+	engine_request(engine, code_object(engine, 0), ENGINE_WAITED, finished, &status);
+	wait_for_request(state, "C");
+	double begin = seconds();
+	engine_unref(engine);
+	assert_true(seconds() - begin < 20);
+	assert_int_equal(status, -ECANCELED);
+	assert_int_equal(shell("for p in $(cat '%s'); do grep -q '^State:[[:space:]]*[RSD]' /proc/$p/status 2>/dev/null && exit 1; done; exit 0",
+			       in_scratch(state, "processes")), 0);
+}
+
+static void test_never_more_programs_than_jobs(void **state)
+{
+	struct engine_options options = with_standin(state, copy_logic(state, "logic", 0));
+
+	options.jobs = 2;
+	struct engine *engine = open_engine(&options);
+	build_all(engine);
+	assert_true(count_lines(in_scratch(state, "processes")) <= options.jobs);
+	engine_unref(engine);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_a_code_object_has_the_kernels_of_all_its_solutions),
+		TEST(test_bytes_do_not_depend_on_the_number_of_workers),
+		TEST(test_an_edited_solution_is_generated_and_no_other),
+		TEST(test_another_tensilelite_generates_all_anew),
+		TEST(test_assembly_is_that_of_the_object),
+		TEST(test_a_worker_that_dies_fails_one_kernel),
+		TEST(test_a_worker_that_refuses_fails_one_kernel),
+		TEST(test_bad_assembly_fails_one_kernel),
+		TEST(test_a_reply_that_is_none_fails_one_kernel),
+		TEST(test_a_worker_that_hangs_fails_one_kernel),
+		TEST(test_a_worker_that_says_a_lot_is_no_failure),
+		TEST(test_other_files_are_served_while_a_worker_hangs),
+		TEST(test_no_process_is_left_when_it_ends),
+		TEST(test_never_more_programs_than_jobs),
+	};
+	return cmocka_run_group_tests_name("generator", tests, NULL, NULL);
+}
