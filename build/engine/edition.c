@@ -116,7 +116,7 @@ int edition_new(struct engine *engine, const struct edition *before, struct edit
 		r = hold_back(edition, before);
 	if (r == 0)
 		r = libraries_new(edition->catalog, edition->all, engine->names_tensile ? LOGIC_NAMES_TENSILE : LOGIC_NAMES_STABLE,
-				  engine->custom_kernels, engine->generator, engine->cache, &edition->libraries);
+				  engine->custom_kernels, engine->generator, engine->cache, engine->logic_kept, &edition->libraries);
 	if (r == 0)
 		*ret_edition = TAKE(edition);
 	return r;

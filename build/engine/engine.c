@@ -12,6 +12,7 @@
 
 #define MEMORY_WITH_CACHE (128ull << 20)	/* bytes of recent artifacts */
 #define MEMORY_WITHOUT_CACHE (512ull << 20)	/* they cannot be had again without a build */
+#define LOGIC_KEPT (16ull << 20)		/* of parsed YAML */
 #define MEMORY_LIMIT (4ull << 30)		/* of everything, or half of the machine's, unless the user says */
 
 uint64_t now_us(void)
@@ -118,6 +119,7 @@ static int make_memory(struct engine *engine, const struct engine_options *optio
 
 	if (limit == 0)
 		limit = pages > 0 ? MIN(MEMORY_LIMIT, (uint64_t)pages * (uint64_t)page_size / 2) : MEMORY_LIMIT;
+	engine->logic_kept = MIN(LOGIC_KEPT, limit / 32);
 	return memory_new(MIN(kept, limit / 4), limit, &engine->memory);
 }
 
@@ -156,14 +158,14 @@ static int init(struct engine *engine, const struct engine_options *options, str
 		r = tensilelite_generator_new(options, count_jobs(options), engine->cache, &engine->generator, error);
 	if (r < 0)
 		return r;
-	r = open_logic(engine, error);
+	r = make_memory(engine, options);
+	if (r == 0)
+		r = open_logic(engine, error);
 	if (r < 0)
 		return r;
 	r = linker_new(linker && *linker ? linker : NULL, &engine->linker);
 	if (r == 0 && options->linker_seconds)
 		linker_set_limit(engine->linker, options->linker_seconds);
-	if (r == 0)
-		r = make_memory(engine, options);
 	if (r < 0)
 		return r;
 	r = pool_new(count_jobs(options), options->quick_jobs, options->gives_way, &engine->pool);

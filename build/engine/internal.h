@@ -109,6 +109,7 @@ struct engine {
 	const struct generator *generator;
 	char *build_id;			/* or NULL: the generator's */
 	struct memory *memory;
+	uint64_t logic_kept;		/* bytes of YAML that stay parsed for a while */
 	struct watch *watch;		/* or NULL */
 
 	pthread_mutex_t lock;		/* protects all below, and what struct engine_file says */

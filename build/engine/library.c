@@ -39,6 +39,7 @@ struct libraries {
 	const struct logic_base *build;	/* or NULL */
 	const char *custom_kernels;	/* or NULL */
 	const struct generator *generator;
+	uint64_t kept;			/* bytes of YAML */
 	struct namings *namings;	/* NULL with LOGIC_NAMES_STABLE */
 	pthread_mutex_t lock;		/* protects all below, and every entry but its finished library */
 	pthread_cond_t loaded;
@@ -48,7 +49,7 @@ struct libraries {
 };
 
 int libraries_new(const struct logic_catalog *catalog, const struct logic_base *build, enum logic_names names, const char *custom_kernels,
-		  const struct generator *generator, struct cachedb *cache, struct libraries **ret_libraries)
+		  const struct generator *generator, struct cachedb *cache, uint64_t kept, struct libraries **ret_libraries)
 {
 	struct libraries *libraries = calloc(1, sizeof(*libraries));
 
@@ -58,6 +59,7 @@ int libraries_new(const struct logic_catalog *catalog, const struct logic_base *
 	libraries->build = build;
 	libraries->custom_kernels = custom_kernels;
 	libraries->generator = generator;
+	libraries->kept = kept;
 	libraries->build_identities = calloc(catalog->n_archs + 1, sizeof(*libraries->build_identities));
 	if (!libraries->build_identities || (names == LOGIC_NAMES_TENSILE && namings_new(cache, &libraries->namings) < 0)) {
 		free(libraries->build_identities);
@@ -118,7 +120,7 @@ static void list_trim(struct libraries *libraries)
 	for (struct entry **at = &libraries->newest; *at;) {
 		struct entry *entry = *at;
 		bytes += entry->bytes;
-		if (bytes > LIBRARIES_KEPT_BYTES && entry->references == 0) {
+		if (bytes > libraries->kept && entry->references == 0) {
 			bytes -= entry->bytes;
 			*at = entry->older;
 			entry_free(entry);

@@ -6,7 +6,7 @@
  *     ... logic_solutions(library->logic, &n) ...
  *     library_unref(library);
  *
- * What nobody holds is kept until LIBRARIES_KEPT_BYTES of logic files are kept, the oldest going first. Threads that want the same base
+ * What nobody holds is kept until a number of bytes of logic files are kept, the oldest going first. Threads that want the same base
  * at the same time share one parse.
  */
 #pragma once
@@ -18,7 +18,6 @@
 
 #include <stdbool.h>
 
-#define LIBRARIES_KEPT_BYTES (16u << 20)	/* of YAML; the parsed form is of the same order */
 
 struct libraries;
 
@@ -34,10 +33,11 @@ struct library {
 
 /*
  * The catalog, the folder of hand-written kernels (or NULL), the generator and the cache (or NULL) must outlive it. `build` is the whole whose
- * kernels are named together, see LOGIC_NAMES_TENSILE; NULL: those of each arch are.
+ * kernels are named together, see LOGIC_NAMES_TENSILE; NULL: those of each arch are. `kept`: bytes of YAML; its parsed form takes a few times
+ * as much.
  */
 int libraries_new(const struct logic_catalog *catalog, const struct logic_base *build, enum logic_names names, const char *custom_kernels,
-		  const struct generator *generator, struct cachedb *cache, struct libraries **ret_libraries);
+		  const struct generator *generator, struct cachedb *cache, uint64_t kept, struct libraries **ret_libraries);
 struct libraries *libraries_unref(struct libraries *libraries);	/* nothing may be held any more; accepts NULL, returns NULL */
 
 int libraries_get(struct libraries *libraries, const struct logic_base *base, enum library_content content, struct library **ret_library,
