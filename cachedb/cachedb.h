@@ -52,7 +52,9 @@ struct cachedb_min_free {
 	unsigned percent;
 	uint64_t bytes;
 };
-#define CACHEDB_MIN_FREE ((struct cachedb_min_free){ .percent = 5, .bytes = UINT64_C(4) << 30 })	/* a good habit; not set by itself */
+
+/* A good habit; not set by itself. */
+#define CACHEDB_MIN_FREE ((struct cachedb_min_free){ .percent = 5, .bytes = UINT64_C(4) << 30 })
 
 struct cachedb_options {
 	const char *directory;		/* made with mode 0700 when missing, parents too; refused when others can write to it */

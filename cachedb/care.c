@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "cachedb/digest.h"
 #include "cachedb/internal.h"
 #include "cachedb/pins.h"
 #include "cachedb/space.h"
@@ -166,17 +167,11 @@ struct checking {
 	struct cachedb_check found;
 };
 
-static void key_to_text(const struct cachedb_key *key, char text[65])
-{
-	for (size_t i = 0; i < sizeof(key->bytes); i++)
-		snprintf(&text[2 * i], 3, "%02x", key->bytes[i]);
-}
-
 static int check_record(struct checking *checking, const struct cachedb_key *key)
 {
 	struct lookup job = { .key = key, .with_value = true };
 	struct error finding;
-	char text[65];
+	char text[KEY_TEXT_SIZE];
 	int r = lookup_or_quarantine(checking->db, &job);
 
 	free(job.data);
@@ -186,8 +181,8 @@ static int check_record(struct checking *checking, const struct cachedb_key *key
 	checking->found.bytes += job.record_loaded ? job.record.size : 0;
 	checking->found.bad += job.bad;
 	if (job.bad) {
-		key_to_text(key, text);
-		error_set(&finding, 0, "record %s: %s", text, job.record_loaded ? "its value is not what was stored" : "its index entry is broken");
+		error_set(&finding, 0, "record %s: %s", key_to_text(key, text),
+			  job.record_loaded ? "its value is not what was stored" : "its index entry is broken");
 		checking->tell(checking->userdata, finding.text);
 	}
 	return 0;

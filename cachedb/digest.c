@@ -2,6 +2,7 @@
 #include "cachedb/digest.h"
 
 #include <openssl/evp.h>
+#include <stdio.h>
 
 static void update(struct digest *digest, const void *bytes, size_t size)
 {
@@ -51,4 +52,11 @@ void digest_release(struct digest *digest)
 {
 	EVP_MD_CTX_free(digest->context);
 	digest->context = NULL;
+}
+
+char *key_to_text(const struct cachedb_key *key, char *text)
+{
+	for (size_t i = 0; i < sizeof(key->bytes); i++)
+		snprintf(&text[2 * i], 3, "%02x", key->bytes[i]);
+	return text;
 }

@@ -27,6 +27,11 @@ void digest_number(struct digest *digest, uint64_t number);
 int digest_finish(struct digest *digest, struct cachedb_key *ret_key);
 void digest_release(struct digest *digest);
 
+#define KEY_TEXT_SIZE (2 * sizeof(struct cachedb_key) + 1)
+
+/* As hexadecimal digits. Returns `text`, which has room for KEY_TEXT_SIZE bytes. */
+char *key_to_text(const struct cachedb_key *key, char *text);
+
 static inline bool key_equal(const struct cachedb_key *a, const struct cachedb_key *b)
 {
 	return memcmp(a->bytes, b->bytes, sizeof(a->bytes)) == 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The LMDB environment under a cache: opening, sharing within the process, transactions, growth, compaction, and a fresh start after damage.
+ * The LMDB environment under a cache: opening, sharing within the process, transactions, growth, compaction, and a fresh start after
+ * damage.
  *
  * A body is a function that runs inside one transaction and speaks LMDB's language: 0, a positive errno, or an MDB_ code. Bodies may be
  * run again from the start (after the map has grown), so they change nothing but the transaction and their own results.

@@ -2,6 +2,7 @@
 /*
  * user.tensilefs.* of an artifact. Asking never builds: what is not known yet is not there (ENODATA), but for the state.
  */
+#include "cachedb/digest.h"
 #include "fs/internal.h"
 
 #include <inttypes.h>
@@ -27,8 +28,9 @@ static bool is_linked(const struct engine_file *file)
 
 static void print_hash(const struct cachedb_key *hash, struct buffer *value)
 {
-	for (size_t i = 0; i < sizeof(hash->bytes); i++)
-		buffer_printf(value, "%02x", hash->bytes[i]);
+	char text[KEY_TEXT_SIZE];
+
+	buffer_append_string(value, key_to_text(hash, text));
 }
 
 static const char *const names[] = { "state", "hash", "kernels", "build_ms", "linker", "error" };

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Looking after the cache.
- *
- * Pins are labelled "<logic folder>: <arch>/<file>". A pin holds the bytes that a file has now: their hash. After an edit of the logic
- * the file has other bytes, which are not pinned, and the old ones stay until they are unpinned, which goes by the label.
- */
+/* Looking after the cache. */
 #include "base/array.h"
 #include "build/engine/cpus.h"
-#include "tools/command.h"
+#include "cachedb/digest.h"
+#include "tools/care.h"
 
 #include <json-c/json.h>
 #include <pthread.h>
@@ -25,17 +21,6 @@
 	"clear                               remove all but the pins\n" \
 	"pin LOGIC [NAME...]                 never remove these files (all of LOGIC) as they are now: not after an edit\n" \
 	"unpin LOGIC [NAME...]               remove the pins of these files, also of what they were before edits"
-
-typedef unsigned long long ull;		/* for printing */
-
-struct care {
-	struct cachedb *db;
-	const struct options *options;
-	const char *logic;		/* or NULL */
-	char **names;			/* NULL-terminated */
-	size_t findings;
-	bool wrecked;
-};
 
 /* ---- stats ------------------------------------------------------------------------------------------------------------ */
 
@@ -142,12 +127,10 @@ static void add(struct json_object *object, const char *key, uint64_t value)
 static int add_pin(void *userdata, const struct cachedb_pin *pin, const struct cachedb_info *info)
 {
 	struct json_object *object = json_object_new_object();
-	char hash[2 * sizeof(pin->key.bytes) + 1];
+	char hash[KEY_TEXT_SIZE];
 
-	for (size_t i = 0; i < sizeof(pin->key.bytes); i++)
-		sprintf(&hash[2 * i], "%02x", pin->key.bytes[i]);
 	json_object_object_add(object, "label", json_object_new_string(pin->label));
-	json_object_object_add(object, "hash", json_object_new_string(hash));
+	json_object_object_add(object, "hash", json_object_new_string(key_to_text(&pin->key, hash)));
 	json_object_object_add(object, "bytes", info ? json_object_new_uint64(info->size) : NULL);
 	json_object_array_add(userdata, object);
 	return 0;
@@ -247,7 +230,7 @@ static size_t first_difference(const uint8_t *a, size_t a_size, const uint8_t *b
 	return i;
 }
 
-static int replace(struct cachedb *db, struct engine_file *file, const struct artifact *made, const struct cachedb_info *info, struct error *error)
+static int replace(struct cachedb *db, const struct artifact *made, const struct cachedb_info *info, struct error *error)
 {
 	int r = cachedb_delete(db, &made->hash);
 
@@ -270,7 +253,7 @@ static int compare_bytes(struct comparison *comparison, struct engine_file *file
 		return r;
 	complain("%s/%s: the cache has other bytes from byte %zu on (%llu in all, made anew %zu)", engine_file_arch(file), engine_file_name(file),
 		 first_difference(kept, (size_t)info.size, made->data, made->size), (ull)info.size, made->size);
-	r = care->options->repair ? replace(care->db, file, made, &info, &error) : 0;
+	r = care->options->repair ? replace(care->db, made, &info, &error) : 0;
 	if (r < 0)
 		complain("%s", error_text(&error, r));
 	return 1;
@@ -361,127 +344,6 @@ static int check(struct care *care, struct error *error)
 	return r;
 }
 
-/* ---- pin, unpin ------------------------------------------------------------------------------------------------------- */
-
-struct pinning {
-	struct care *care;
-	struct engine *engine;		/* of pin */
-	char *folder;			/* LOGIC as an absolute path, if it is there */
-	struct cachedb_pin *pins;	/* with labels of their own */
-	size_t n, allocated;
-};
-
-static void pinning_release(struct pinning *pinning)
-{
-	for (size_t i = 0; i < pinning->n; i++)
-		free((char *)pinning->pins[i].label);
-	free(pinning->pins);
-	free(pinning->folder);
-	engine_unref(pinning->engine);
-}
-
-static int name_folder(struct pinning *pinning)
-{
-	pinning->folder = realpath(pinning->care->logic, NULL);
-	if (!pinning->folder)			/* deleted logic can have pins */
-		pinning->folder = strdup(pinning->care->logic);
-	return pinning->folder ? 0 : -ENOMEM;
-}
-
-/* Takes over the label. */
-static int list_pin(struct pinning *pinning, const struct cachedb_key *key, char *label)
-{
-	if (!label || ARRAY_GROW(pinning->pins, pinning->allocated, pinning->n) < 0) {
-		free(label);
-		return -ENOMEM;
-	}
-	pinning->pins[pinning->n++] = (struct cachedb_pin){ *key, label };
-	return 0;
-}
-
-static int pin_file(void *userdata, struct engine_file *file)
-{
-	struct pinning *pinning = userdata;
-	struct cachedb_key hash;
-	struct error error = { 0 };
-	char *label;
-
-	int r = engine_hash(pinning->engine, file, &hash, &error);
-	if (r < 0) {
-		complain("%s/%s: %s", engine_file_arch(file), engine_file_name(file), error_text(&error, r));
-		return -ECANCELED;
-	}
-	if (asprintf(&label, "%s: %s/%s", pinning->folder, engine_file_arch(file), engine_file_name(file)) < 0)
-		return -ENOMEM;
-	return list_pin(pinning, &hash, label);
-}
-
-static int pin(struct care *care, struct error *error)
-{
-	_cleanup_(pinning_release) struct pinning pinning = { .care = care };
-	struct cachedb_statistics statistics;
-	size_t n, faults;
-
-	int r = name_folder(&pinning);
-	if (r == 0)
-		r = open_engine(care->options, care->logic, &pinning.engine, &faults) < 0 ? -ECANCELED : 0;
-	if (r == 0 && !care->names[0])
-		r = foreach_file(pinning.engine, NULL, NULL, pin_file, &pinning, &n);
-	for (size_t i = 0; r == 0 && care->names[i]; i++) {
-		r = foreach_file(pinning.engine, NULL, care->names[i], pin_file, &pinning, &n);
-		if (r == 0 && n == 0)
-			return error_set(error, -ENOENT, "there is no file '%s'", care->names[i]);
-	}
-	if (r == 0)
-		r = cachedb_pin(care->db, pinning.pins, pinning.n, error);
-	if (r == 0)
-		r = cachedb_get_statistics(care->db, &statistics);
-	if (r == 0)
-		printf("%zu files are pinned; %llu bytes of the cache are now\n", pinning.n, (ull)statistics.pinned_bytes);
-	return r;
-}
-
-/* "<folder>: <arch>/<name>" */
-static bool is_chosen(const struct pinning *pinning, const char *label)
-{
-	const struct care *care = pinning->care;
-	const char *arch = care->options->arch;
-	size_t length = strlen(pinning->folder);
-
-	if (strncmp(label, pinning->folder, length) != 0 || strncmp(label + length, ": ", 2) != 0)
-		return false;
-	const char *file = label + length + 2, *slash = strchr(file, '/');
-	if (!slash || (arch && (strlen(arch) != (size_t)(slash - file) || strncmp(file, arch, strlen(arch)) != 0)))
-		return false;
-	for (size_t i = 0; care->names[i]; i++)
-		if (strcmp(slash + 1, care->names[i]) == 0)
-			return true;
-	return !care->names[0];
-}
-
-static int choose_pin(void *userdata, const struct cachedb_pin *pin, const struct cachedb_info *info)
-{
-	struct pinning *pinning = userdata;
-
-	return is_chosen(pinning, pin->label) ? list_pin(pinning, &pin->key, strdup(pin->label)) : 0;
-}
-
-static int unpin(struct care *care, struct error *error)
-{
-	_cleanup_(pinning_release) struct pinning pinning = { .care = care };
-
-	int r = name_folder(&pinning);
-	if (r == 0)
-		r = cachedb_foreach_pin(care->db, choose_pin, &pinning);
-	if (r == 0 && pinning.n == 0)
-		return error_set(error, -ENOENT, "nothing of '%s' is pinned under %s", care->logic, care->names[0] ? "such a name" : "it");
-	if (r == 0)
-		r = cachedb_unpin(care->db, pinning.pins, pinning.n, error);
-	if (r == 0)
-		printf("%zu pins were removed\n", pinning.n);
-	return r;
-}
-
 /* ---- the command ------------------------------------------------------------------------------------------------------ */
 
 enum { TAKES_LOGIC = 1, READS_ONLY = 2, GUARDED = 4 };
@@ -495,8 +357,8 @@ static const struct action {
 	{ "gc", 0, collect },
 	{ "check", READS_ONLY | GUARDED, check },
 	{ "clear", 0, clear },
-	{ "pin", TAKES_LOGIC, pin },
-	{ "unpin", TAKES_LOGIC, unpin },
+	{ "pin", TAKES_LOGIC, care_pin },
+	{ "unpin", TAKES_LOGIC, care_unpin },
 };
 
 static const struct action *find_action(const char *name)

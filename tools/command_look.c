@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Commands that look at logic without building: ls, show, hash, asm, coverage. */
+#include "cachedb/digest.h"
 #include "tools/command.h"
 
 #include <json-c/json.h>
@@ -38,14 +39,13 @@ static int print_hash(void *userdata, struct engine_file *file)
 {
 	struct engine *engine = userdata;
 	struct cachedb_key hash;
+	char text[KEY_TEXT_SIZE];
 	struct error error = { 0 };
 
 	int r = engine_hash(engine, file, &hash, &error);
 	if (r < 0)
 		return complain_error(r, &error);
-	for (size_t i = 0; i < sizeof(hash.bytes); i++)
-		printf("%02x", hash.bytes[i]);
-	printf("  %s/%s\n", engine_file_arch(file), engine_file_name(file));
+	printf("%s  %s/%s\n", key_to_text(&hash, text), engine_file_arch(file), engine_file_name(file));
 	return 0;
 }
 

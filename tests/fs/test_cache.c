@@ -282,7 +282,8 @@ static void test_a_note_of_the_wrong_hash_is_found(void **state)
 	assert_int_equal(cachedb_foreach(db, find_memo, &memo), 0);
 	cachedb_close(db);
 	assert_true(memo.found);
-	struct cachedb_key other = hash_of(state, logic, code_object(state, logic, 0)), another = hash_of(state, logic, code_object(state, logic, 1));
+	struct cachedb_key other = hash_of(state, logic, code_object(state, logic, 0));
+	struct cachedb_key another = hash_of(state, logic, code_object(state, logic, 1));
 	replace_record(state, &memo.key, other.bytes, sizeof(other.bytes));
 	snprintf(check, sizeof(check), "check --rebuild '%s'", logic);
 	if (cache(state, check) == 0) {			/* that was the right one */
