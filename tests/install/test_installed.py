@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from common import BUILD, SAMPLES, Scratch, main, need, run
+from common import BUILD, SAMPLES, SOURCE, Scratch, main, need, run
 
 
 class Installed(Scratch):
@@ -35,6 +35,10 @@ class Installed(Scratch):
                      "share/bash-completion/completions/tensilefs", "share/zsh/site-functions/_tensilefs",
                      "share/fish/vendor_completions.d/tensilefs.fish"):
             self.assertIn(name, installed)
+
+    def test_the_package_has_the_version_of_the_program(self):
+        changelog = (SOURCE / "debian/changelog").read_text()
+        self.assertEqual(self.do("tensilefs", "--version").split()[1], re.match(r"tensilefs \((.*)\)", changelog)[1])
 
     def test_the_mount_helper_is_the_program(self):
         link = self.find("mount.fuse.tensilefs")
