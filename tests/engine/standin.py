@@ -33,6 +33,15 @@ KERNEL = """.amdgcn_target "amdgcn-amd-amdhsa--{target}"
 """
 
 
+HELPERS = """%s
+#include <hip/hip_runtime.h>
+extern "C" __global__ void helper(float *where)
+{
+	where[threadIdx.x] = 1;
+}
+"""
+
+
 def note(file, text):
     with open(HERE / file, "a") as stream:
         stream.write(f"{text}\n")
@@ -85,7 +94,7 @@ def answer(kind, request):
         return b"+" + json.dumps({"table": table}).encode()
     if kind == b"helpers":
         note("requests", "helpers " + " ".join(request["names"]))
-        return b"+" + json.dumps({"files": [["Kernels.cpp", "\n".join(request["names"])]]}).encode()
+        return b"+" + json.dumps({"files": [["Kernels.cpp", HELPERS % "".join(map("// {}\n".format, request["names"]))]]}).encode()
     return b"-unknown request"
 
 

@@ -105,6 +105,13 @@ static size_t count_lines(const char *path)
 	return n;
 }
 
+/* An edit of the second solution of a file, of a hint, which changes nothing that a name is made of. */
+static void edit_a_solution(const char *logic)
+{
+	assert_int_equal(shell("cd '%s' && f=$(grep -rl 'StoreRemapVectorWidth' . | sort | head -n 1) && "
+			       "perl -0pi -e 'my $n = 0; s/(StoreRemapVectorWidth: )(\\d+)/$1 . (++$n == 2 ? $2 + 1 : $2)/ge' \"$f\"", logic), 0);
+}
+
 /* ---- what is made ----------------------------------------------------------------------------------------------------- */
 
 static void test_a_code_object_has_the_kernels_of_all_its_solutions(void **state)
@@ -158,10 +165,7 @@ static void test_an_edited_solution_is_generated_and_no_other(void **state)
 	assert_int_equal(count_lines(requests), made);
 	engine_unref(engine);
 
-	/* a hint of the second solution of a file, which changes nothing that a name is made of */
-	assert_int_equal(shell("cd '%s' && f=$(grep -rl 'StoreRemapVectorWidth' . | sort | head -n 1) && "
-			       "perl -0pi -e 'my $n = 0; s/(StoreRemapVectorWidth: )(\\d+)/$1 . (++$n == 2 ? $2 + 1 : $2)/ge' \"$f\"",
-			       options.logic), 0);
+	edit_a_solution(options.logic);
 	write_text(requests, "");
 	engine = open_engine(&options);
 	assert_int_equal(build_all(engine), kernels);
@@ -200,6 +204,94 @@ static void test_assembly_is_that_of_the_object(void **state)
 	assert_non_null(strstr((char *)text.data, "s_mov_b32 s0, 0x"));
 	assert_non_null(strstr((char *)text.data, "s_endpgm"));
 	engine_unref(engine);
+}
+
+/* ---- helper kernels --------------------------------------------------------------------------------------------------- */
+
+static void test_helpers_are_compiled_once_for_the_names_that_are_asked_for(void **state)
+{
+	struct engine_options options = with_standin(state, copy_logic(state, "logic", 2));
+	_cleanup_(elf_release) struct elf elf = { 0 };
+	struct artifact *artifact;
+	struct error error = { 0 };
+
+	options.hip_compiler = NULL;
+	options.cache = in_scratch(state, "cache");
+	struct engine *engine = open_engine(&options);
+	struct engine_file *file = first_of_kind(engine, ENGINE_HELPER);
+	int r = engine_get(engine, file, &artifact, &error);
+	if (r < 0)
+		fail_msg("%s", error.text);
+	assert_int_equal(elf_read(artifact->data, artifact->size, &elf, NULL), 0);
+	bool compiler = elf.n_kernels > 0;
+	artifact_unref(artifact);
+	engine_unref(engine);
+	if (!compiler)
+		skip();			/* none on this machine; the native object serves */
+	assert_int_equal(elf.n_kernels, 1);
+
+	edit_a_solution(options.logic);
+	write_text(in_scratch(state, "requests"), "");
+	engine = open_engine(&options);
+	artifact_unref(get(engine, first_of_kind(engine, ENGINE_HELPER)));
+	assert_int_equal(count_lines(in_scratch(state, "requests")), 0);
+	assert_int_equal(status_number(engine, "built", "builds"), 0);
+	engine_unref(engine);
+}
+
+static void test_helpers_that_cannot_be_compiled_fail_alone(void **state)
+{
+	struct engine_options options = with_standin(state, copy_logic(state, "logic", 1));
+	struct engine *engine = open_engine(&options);		/* the compiler that the user names is not there */
+	struct artifact *artifact;
+	struct error error = { 0 };
+
+	assert_true(engine_get(engine, first_of_kind(engine, ENGINE_HELPER), &artifact, &error) < 0);
+	assert_non_null(strstr(error.text, "no-hip-compiler"));
+	artifact_unref(get(engine, code_object(engine, 0)));
+	engine_unref(engine);
+}
+
+static void count_warning(void *userdata, const char *message)
+{
+	if (strstr(message, "solutions that need helper kernels are left out"))
+		++*(unsigned *)userdata;
+}
+
+static void test_without_a_compiler_what_launches_helpers_is_left_out_and_told_once(void **state)
+{
+	struct engine_options options = with_standin(state, copy_logic(state, "logic", 2));
+	_cleanup_free_ char *path = strdup(getenv("PATH"));
+	_cleanup_buffer_ struct buffer with = { 0 }, without = { 0 };
+	unsigned warnings = 0;
+	struct error error;
+
+	assert_int_equal(shell("cd '%s' && sed -i 's/GlobalSplitU: 1$/GlobalSplitU: 4/; s/GlobalSplitUAlgorithm: .*/GlobalSplitUAlgorithm: MultipleBuffer/' "
+			       "$(find . -name '*.yaml' | sort | head -n 1)", options.logic), 0);
+	struct engine *engine = open_engine(&options);
+	assert_int_equal(engine_coverage(engine, NULL, &with, &error), 0);
+	engine_unref(engine);
+
+	options.hip_compiler = NULL;
+	options.linker = real_linker();
+	options.warn = count_warning;
+	options.warn_userdata = &warnings;
+	setenv("PATH", *state, 1);
+	setenv("ROCM_PATH", *state, 1);
+	engine = open_engine(&options);
+	int r = engine_coverage(engine, NULL, &without, &error);
+	artifact_unref(get(engine, first_of_kind(engine, ENGINE_HELPER)));
+	artifact_unref(get(engine, first_of_kind(engine, ENGINE_METADATA)));
+	engine_unref(engine);
+	setenv("PATH", path, 1);
+	unsetenv("ROCM_PATH");
+	assert_int_equal(r, 0);
+	assert_int_equal(warnings, 1);
+	buffer_append(&with, "", 1);
+	buffer_append(&without, "", 1);
+	assert_null(strstr((char *)with.data, "helper kernel C"));
+	assert_non_null(strstr((char *)without.data, "helper kernel C"));
+	assert_non_null(strstr((char *)without.data, "PostGSU"));
 }
 
 /* ---- what fails ------------------------------------------------------------------------------------------------------- */
@@ -337,6 +429,9 @@ int main(void)
 		TEST(test_an_edited_solution_is_generated_and_no_other),
 		TEST(test_another_tensilelite_generates_all_anew),
 		TEST(test_assembly_is_that_of_the_object),
+		TEST(test_helpers_are_compiled_once_for_the_names_that_are_asked_for),
+		TEST(test_helpers_that_cannot_be_compiled_fail_alone),
+		TEST(test_without_a_compiler_what_launches_helpers_is_left_out_and_told_once),
 		TEST(test_a_worker_that_dies_fails_one_kernel),
 		TEST(test_a_worker_that_refuses_fails_one_kernel),
 		TEST(test_bad_assembly_fails_one_kernel),
