@@ -228,11 +228,11 @@ static void absurd_files_cost_little(void **state)
 	} cases[] = {
 		{ "sample\n", "x", 4u << 20, "line 4: a line of more than" },		/* in the head */
 		{ "\n    ExpandPointerSwap", "x", 100u << 20, "a line of more than" },	/* in the solutions */
-		{ "null\n- DeviceEff", "[", 1u << 20, "nested more than 32 deep" },
+		{ "null\n- DeviceEff", "[", 1u << 18, "nested more than 32 deep" },
 		{ "null\n- DeviceEff", "{a: ", 1u << 18, "nested more than 32 deep" },
 		{ "]\n    - [5, 0.0]\n- null", "9", 1u << 19, "an entry is '4096999" },
-		{ "- [2, 3, 0, 1]\n", "  - a: 1\n", 1u << 20, "solutions, at most 65536 are possible" },
-		{ "    ExpandPointerSwap", "    DepthU: 16\n", 1u << 20, "key 'DepthU' appears twice" },
+		{ "- [2, 3, 0, 1]\n", "  - a: 1\n", 70000, "solutions, at most 65536 are possible" },
+		{ "    ExpandPointerSwap", "    DepthU: 16\n", 1u << 16, "key 'DepthU' appears twice" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -243,7 +243,7 @@ static void absurd_files_cost_little(void **state)
 		free(text);
 		measure_failure(folder, &error, &memory);
 		expect_words(error.text, "/b.yaml': line ", cases[i].words);
-		assert_true(memory < 400 << 10);
+		assert_true(memory < (getenv("SLOW_BUILD") ? 4 << 20 : 200 << 10));
 		remove_folder(folder);
 	}
 }
