@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -165,6 +166,32 @@ class Premount(Scratch):
         text = self.do(self.program, SAMPLES, self.folder / "mnt", status=1)
         self.assertIn("NOTIFY_SOCKET", text)
         self.assertFalse(os.path.ismount(self.folder / "mnt"))
+
+    @need_root
+    @need_fuse
+    def test_what_it_mounts_is_served_by_descriptor_until_it_is_unused(self):
+        manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.addCleanup(manager.close)
+        manager.bind(str(self.folder / "notify"))
+        manager.settimeout(20)
+        self.environment["NOTIFY_SOCKET"] = str(self.folder / "notify")
+        mount = self.folder / "mnt"
+        self.addCleanup(run, "umount", "-ql", mount)
+
+        self.do(self.program, SAMPLES, mount)
+        message, descriptors, _, _ = socket.recv_fds(manager, 1024, 1)
+        self.assertEqual(message, b"FDSTORE=1\nFDNAME=mount")
+        daemon = subprocess.Popen([TENSILEFS, "mount", "-f", "--no-cache", SAMPLES, f"/dev/fd/{descriptors[0]}"], pass_fds=descriptors,
+                                  env=self.environment)
+        self.addCleanup(daemon.wait)
+        self.addCleanup(daemon.kill)
+        os.close(descriptors[0])
+        self.assertIn(b"READY=1\n", manager.recv(1024))
+        with open(mount / "gfx942/TensileManifest.txt", "rb") as file:
+            daemon.terminate()
+            self.assertIn(b"lazy", file.read())
+            self.assertIsNone(daemon.poll())
+        self.assertEqual(daemon.wait(20), 0)
 
     def test_mistakes_are_named(self):
         self.do(self.program, SAMPLES, status=2)
