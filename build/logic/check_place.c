@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rules about where a logic file lies and which devices it is for. They are those of the peer's TensileLogic as of 2026 (ValidChipId, and the
- * sibling rule of ValidCorpusConsistency).
+ * Rules about where a logic file lies and which devices it is for. They are those of the peer's TensileLogic as of 2026 (ValidChipId, and
+ * the sibling rule of ValidCorpusConsistency).
  */
 #include "build/logic/check.h"
 #include "build/logic/open.h"
@@ -160,8 +160,8 @@ static void check_variant(struct checking *checking, const struct yaml_node *roo
 	} else if (!length && document->cu_count) {
 		checking_tell(checking, arch->line, -1, "CUCount %d in the folder for every number of CUs", document->cu_count);
 	} else if (length == CHIP_DIGITS && family_of(document->arch) && strspn(variant, "0123456789abcdefABCDEF") >= length) {
-		checking_tell(checking, devices->line, -1, "the folder %s_%.*s has to be called %s_id%.*s", document->arch, (int)length, variant,
-			      document->arch, (int)length, variant);
+		checking_tell(checking, devices->line, -1, "the folder %s_%.*s has to be called %s_id%.*s", document->arch, (int)length,
+			      variant, document->arch, (int)length, variant);
 	}
 }
 

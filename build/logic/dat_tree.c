@@ -95,7 +95,8 @@ static int compare_by_predicates(const void *a, const void *b)
 	return r ? r : compare_predicates(&x->head->problem, &y->head->problem);
 }
 
-int dat_tree_new(struct arena *arena, const struct logic_file *const *files, size_t n_files, enum dat_order order, struct dat_tree *ret_tree)
+int dat_tree_new(struct arena *arena, const struct logic_file *const *files, size_t n_files, enum dat_order order,
+		 struct dat_tree *ret_tree)
 {
 	struct dat_tree tree = {
 		.branches = arena_new(arena, struct dat_branch, n_files + 1),

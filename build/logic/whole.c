@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Libraries that are not loaded piece by piece: all files of an architecture, or of several, as one base. Files of bases with a fault are left
- * out, as a part of them would silently be another library.
+ * Libraries that are not loaded piece by piece: all files of an architecture, or of several, as one base. Files of bases with a fault are
+ * left out, as a part of them would silently be another library.
  */
 #include "build/logic/catalog.h"
 
@@ -10,7 +10,7 @@ static int compare_files(const void *a, const void *b)
 	return strcmp((*(const struct logic_file *const *)a)->relative, (*(const struct logic_file *const *)b)->relative);
 }
 
-/* Bases are sorted by arch, so those of one follow each other: from *first on. */
+/* Bases are sorted by arch, so those of one follow each other, from *ret_first on. */
 static size_t count_bases(const struct logic_catalog *catalog, const char *arch, size_t *ret_first)
 {
 	size_t first = 0, n = 0;
