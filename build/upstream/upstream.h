@@ -25,7 +25,7 @@
 struct upstream;
 
 struct upstream_options {
-	const char *tensilelite;	/* folder that holds Tensile/__init__.py: hipBLASLt's or rocm-libraries' "tensilelite" */
+	const char *tensilelite;	/* folder that holds Tensile/__init__.py: hipBLASLt's "tensilelite"; see worker.py for which can be driven */
 	const char *python;		/* NULL: python3 on PATH */
 	const char *assembler;		/* NULL: see assembler.h */
 	const char *hip_compiler;	/* NULL: see hip.h */
@@ -73,8 +73,8 @@ int upstream_kernel(struct upstream *upstream, const struct upstream_solution *s
 int upstream_print(struct upstream *upstream, const struct upstream_solution *solution, struct buffer *ret_text, struct error *error);
 
 /*
- * What TensileLite finds the assembler to be able to do, as a JSON object: {"gfx942": {"AsmCaps": {...}, "ArchCaps": {...}, "AsmBugs": {...}}}. `arch`
- * NULL: all targets it knows.
+ * What TensileLite finds the assembler to be able to do, as a JSON object:
+ * {"gfx942": {"AsmCaps": {...}, "ArchCaps": {...}, "AsmBugs": {...}}}. `arch` NULL: all targets it knows.
  */
 int upstream_caps(struct upstream *upstream, const char *arch, struct buffer *ret_json, struct error *error);
 

@@ -24,6 +24,8 @@ each. `solution` is what logic_write_solution() writes (build/logic/logic.h).
 
 What TensileLite is asked for is what its TensileCreateLibrary asks for; facts about it are from hipBLASLt at 7d9fb683 (October 2024), files under
 tensilelite/Tensile. It differs in this: label names carry random characters there, and here such that depend on the kernel's name alone.
+Later ones, in rocm-libraries, run the assembler from inside of a compiled module, and write into the metadata what only generation tells
+(TensileCreateLibrary/Run.py: passPostKernelInfoToLibrary); they are refused.
 """
 import gc
 import io
