@@ -104,6 +104,12 @@ static void go_ahead(struct fs *fs, size_t arch, size_t index, size_t load, size
 	}
 }
 
+/* It comes first in a folder, and whoever waits for a compiler will want the rest afterwards: that begins without a second file. */
+static bool is_slow_helper(struct fs *fs, struct engine_file *file)
+{
+	return engine_file_kind(file) == ENGINE_HELPER && engine_compiles_helpers(fs->engine) && !look(fs, file).known;
+}
+
 void ahead_touch(struct fs *fs, struct engine_file *file, bool opened)
 {
 	size_t arch = arch_number(fs, engine_file_arch(file)), index = engine_file_index(file), load, load_end = 0;
@@ -111,9 +117,10 @@ void ahead_touch(struct fs *fs, struct engine_file *file, bool opened)
 
 	if (fs->options.ahead == 0)
 		return;
+	bool slow = is_slow_helper(fs, file);
 	pthread_mutex_lock(&fs->ahead_lock);
 	struct stream *stream = note_touch(fs, arch, file, &again);
-	bool sequential = stream->length >= 2;
+	bool sequential = stream->length >= 2 || slow;
 	load = MAX(stream->load_end, index + 1);
 	if (sequential && opened)
 		stream->load_end = load_end = index + 1 + MIN(LOAD_MOST, fs->options.ahead);

@@ -268,6 +268,11 @@ void engine_prepare(struct engine *engine)
 	engine_call_in(engine, POOL_WAITED, find_tools, engine);	/* it runs programs */
 }
 
+bool engine_compiles_helpers(struct engine *engine)
+{
+	return !engine->generator->shares_helpers;
+}
+
 const char *engine_linker_version(struct engine *engine)
 {
 	return linker_version(engine->linker);

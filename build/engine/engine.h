@@ -237,6 +237,9 @@ int engine_coverage(struct engine *engine, const char *arch, struct buffer *ret_
 /* JSON: jobs and what they are at, queue, cache, bytes, times, what failed. Does not block. */
 int engine_status(struct engine *engine, struct buffer *ret_json);
 
+/* Does a compiler take its time for a helper object, once for all that it serves? */
+bool engine_compiles_helpers(struct engine *engine);
+
 /* Begins to look for the linker, so that the hashes of linked files can be known before the first of them is asked for. Does not block. */
 void engine_prepare(struct engine *engine);
 

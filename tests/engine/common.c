@@ -59,6 +59,26 @@ const char *make_linker(void **state, const char *name, const char *body)
 	return make_script(state, name, (char *)script.data);
 }
 
+struct standin make_standin(void **state)
+{
+	struct standin standin = { .folder = in_scratch(state, "tensilelite") };
+	char python[512], body[2048];
+	FILE *stream = popen("python3 -c 'import sys; print(sys.executable)' 2>/dev/null", "re");
+
+	assert_non_null(stream);
+	if (!fgets(python, sizeof(python), stream)) {
+		pclose(stream);
+		skip();
+	}
+	pclose(stream);
+	python[strcspn(python, "\n")] = 0;
+	assert_int_equal(shell("mkdir -p '%s/Tensile' && touch '%s/Tensile/__init__.py'", standin.folder, standin.folder), 0);
+	snprintf(body, sizeof(body), "[ \"$1\" = -c ] && echo 'cpython 3.11.0 with PyYAML' && exit\nexec '%s' '%s/tests/engine/standin.py' \"$@\"",
+		 python, TENSILEFS_SOURCE);
+	standin.python = make_script(state, "python", body);
+	return standin;
+}
+
 struct engine *open_engine(const struct engine_options *options)
 {
 	struct engine_options complete = *options;

@@ -21,6 +21,15 @@ void replace_text(const char *path, const char *old, const char *new);	/* every 
 const char *make_linker(void **state, const char *name, const char *body);
 const char *real_linker(void);		/* an absolute path; ends the program with 77 (skipped) when there is none */
 
+/*
+ * A stand-in for the user's TensileLite: a folder that has nothing but its name, and a python that runs standin.py, which says what it leaves in
+ * the scratch folder. Skips the test where there is no python3.
+ */
+struct standin {
+	const char *folder, *python;
+};
+struct standin make_standin(void **state);
+
 struct engine *open_engine(const struct engine_options *options);
 
 /* A number of the engine's status: status_number(engine, "built", "builds"). */

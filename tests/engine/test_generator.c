@@ -10,21 +10,15 @@
 #include <signal.h>
 #include <time.h>
 
-/* A TensileLite that has nothing but a name, and the program that takes worker.py's place. */
 static struct engine_options with_standin(void **state, const char *logic)
 {
-	const char *folder = in_scratch(state, "tensilelite");
-	char body[512];
+	struct standin standin = make_standin(state);
 
-	if (!tool("llvm-mc") || !tool("python3"))
+	if (!tool("llvm-mc"))
 		skip();
-	assert_int_equal(shell("mkdir -p '%s/Tensile' && touch '%s/Tensile/__init__.py'", folder, folder), 0);
-	snprintf(body, sizeof(body), "[ \"$1\" = -c ] && echo 'cpython 3.11.0 with PyYAML' && exit\n"
-		 "exec '%s' '%s/tests/engine/standin.py' \"$@\"", tool("python3"), TENSILEFS_SOURCE);
 	return (struct engine_options){
-		.logic = logic, .arch = "gfx942", .bundle = BUNDLE_NONE, .jobs = 2, .tensilelite = folder,
-		.python = make_script(state, "python", body), .assembler = tool("llvm-mc"), .hip_compiler = in_scratch(state, "no-hip-compiler"),
-		.kernel_seconds = 120,
+		.logic = logic, .arch = "gfx942", .bundle = BUNDLE_NONE, .jobs = 2, .tensilelite = standin.folder, .python = standin.python,
+		.assembler = tool("llvm-mc"), .hip_compiler = in_scratch(state, "no-hip-compiler"), .kernel_seconds = 120,
 	};
 }
 
