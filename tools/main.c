@@ -18,7 +18,7 @@ static const char help[] =
 	"tensilefs compare DIR DIR [--json]                  what differs in two packages: files, sections, kernels\n"
 	"tensilefs status [--once|--json] MOUNTPOINT         what a mount is doing, live in a terminal\n"
 	"tensilefs cache stats|gc|check|clear|pin|unpin      look after the cache\n"
-	"tensilefs caps [--arch A]                           what each target and the linker can do\n"
+	"tensilefs caps [--arch A]                           what each target, the linker and the assembler can do\n"
 	"\n"
 	"what decides the bytes:   --generator native|tensilelite:DIR (with --python, --assembler, --hip-compiler)  --build-id ID\n"
 	"                          --bundle plain|compressed|none  --names stable|tensile  --keep-all  --linker PROGRAM\n"

@@ -246,6 +246,17 @@ static void test_looking_shows_parameters_hashes_and_assembly(void **state)
 	must_say(state, "out", "\"left_out\"");
 	assert_int_equal(run(state, "caps --linker '%s'", real_linker()), 0);
 	must_say(state, "out", "v_mfma_f32_16x16x16_f16");
+	assert_int_equal(run(state, "caps --json --linker '%s' | python3 -c 'import json,sys; print(json.load(sys.stdin)[\"targets\"][\"gfx942\"])'",
+			     real_linker()), 0);
+	must_say(state, "out", "'v_mfma_f32_16x16x16_f16': 4");
+	assert_int_equal(run(state, "caps --arch gfx1 --linker '%s'", real_linker()), 1);
+	must_complain_once(state, "there is no target 'gfx1'");
+	assert_int_equal(run(state, "caps --assembler /nowhere/clang --linker '%s'", real_linker()), 1);
+	must_complain_once(state, "the assembler '/nowhere/clang' cannot be found or run");
+	assert_int_equal(run(state, "caps --generator tensilelite:/nowhere"), 1);
+	must_complain_once(state, "'/nowhere'");
+	assert_int_equal(run(state, "caps --generator other"), 2);
+	must_complain_once(state, "'other' is not 'native' or 'tensilelite:DIR'");
 }
 
 static void test_output_that_cannot_be_written_is_an_error(void **state)
