@@ -253,6 +253,14 @@ static void test_looking_shows_parameters_hashes_and_assembly(void **state)
 	must_complain_once(state, "there is no target 'gfx1'");
 	assert_int_equal(run(state, "caps --assembler /nowhere/clang --linker '%s'", real_linker()), 1);
 	must_complain_once(state, "the assembler '/nowhere/clang' cannot be found or run");
+	assert_int_equal(run(state, "caps --no-cache --generator tensilelite:'%s/../../tests/upstream/tensilelite'", sample_logic()), 0);
+	must_say(state, "out", "                   gfx90a  gfx942 gfx1100\n");
+	must_say(state, "out", "  HasMFMA                      1       1       0\n");
+	must_say(state, "out", "  MaxVmcnt                    63      63      63\n");
+	assert_int_equal(run(state, "caps --no-cache --generator tensilelite:'%s/../../tests/upstream/tensilelite' --assembler /nowhere/clang",
+			     sample_logic()), 1);	/* and no table of zeros */
+	must_complain_once(state, "the assembler '/nowhere/clang' cannot be found or run");
+	assert_int_equal(shell("test ! -s '%s'", in_scratch(state, "out")), 0);
 	assert_int_equal(run(state, "caps --generator tensilelite:/nowhere"), 1);
 	must_complain_once(state, "'/nowhere'");
 	assert_int_equal(run(state, "caps --generator other"), 2);
