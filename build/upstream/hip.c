@@ -247,11 +247,8 @@ static int run(struct program *program, const struct folder *folder, const struc
 
 /* ---- who it is -------------------------------------------------------------------------------------------------------- */
 
-static const struct hip_source probe = {
-	.name = "probe.cpp",
-	.text = "#include <hip/hip_runtime.h>\n#include <hip/hip_ext.h>\n#include <hip/hip_fp16.h>\n",
-	.size = 83,
-};
+static const char includes[] = "#include <hip/hip_runtime.h>\n#include <hip/hip_ext.h>\n#include <hip/hip_fp16.h>\n";
+static const struct hip_source probe = { .name = "probe.cpp", .text = includes, .size = sizeof(includes) - 1 };
 
 static int digest_file(struct digest *digest, const char *path, struct error *error)
 {
