@@ -193,6 +193,9 @@ static int read_all(const struct file *file, struct elf *elf, struct error *erro
 	memcpy(&elf->header, header, sizeof(elf->header));
 	if (elf->header.e_ident[EI_CLASS] != ELFCLASS64 || elf->header.e_ident[EI_DATA] != ELFDATA2LSB || elf->header.e_machine != MACHINE_AMDGPU)
 		return error_set(error, -ENOEXEC, "not an ELF file for AMDGPU");
+	elf->segments = at(file, elf->header.e_phoff, (uint64_t)elf->header.e_phnum * sizeof(Elf64_Phdr));
+	if (!elf->segments || (elf->header.e_phnum && elf->header.e_phentsize != sizeof(Elf64_Phdr)))
+		return damaged(error, "program headers outside of the file");
 	int r = read_sections(file, elf, error);
 	if (r == 0)
 		r = read_symbols(elf, error);

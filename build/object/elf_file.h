@@ -38,6 +38,7 @@ struct elf_kernel {			/* in the order of their code */
 
 struct elf {
 	Elf64_Ehdr header;
+	const uint8_t *segments;	/* header.e_phnum program headers */
 	struct elf_section *sections;	/* without the null section */
 	size_t n_sections;
 	struct elf_symbol *symbols;	/* of .symtab, without the null symbol */

@@ -158,6 +158,32 @@ static void test_a_damaged_code_object_is_told(void **state)
 	sample_close(&sample);
 }
 
+/* Bytes from anywhere: whatever they are changed to, there is an answer. */
+static void test_no_change_of_bytes_breaks_the_reader(void **state)
+{
+	struct sample sample = sample_open(state);
+	struct bytes original = { .data = sample.code->data, .size = sample.code->size };
+	_cleanup_free_ uint8_t *changed = malloc(original.size);
+	uint32_t random = 1;
+
+	assert_non_null(changed);
+	for (unsigned round = 0; round < 500; round++) {
+		struct report report = { .json = true, .file = "X_gfx942.co" };
+		struct error error = { 0 };
+		memcpy(changed, original.data, original.size);
+		for (unsigned i = 0; i < 1 + round % 4; i++) {
+			random = random * 1664525 + 1013904223;
+			size_t from = round % 2 ? original.size - MIN(original.size, (size_t)4096) : 0;	/* where headers and tables are */
+			changed[from + (random >> 8) % MIN(original.size, (size_t)4096)] = (uint8_t)random;
+		}
+		int r = compare_code_objects(&report, &original, &(struct bytes){ changed, original.size }, &error);
+		assert_true(r == 0 || error.text[0]);
+		assert_true(r < 0 || report.n_differences > 0 || report.n_expected > 0 || memcmp(changed, original.data, original.size) == 0);
+		json_object_put(report.list);
+	}
+	sample_close(&sample);
+}
+
 /* Links a kernel with a local label; "$MC" and "$LLD" are the tools. */
 static void link_kernel(void **state, const char *folder, const char *kernel, const char *label, const char *build_id)
 {
@@ -290,6 +316,7 @@ int main(void)
 		TEST(test_a_value_of_the_metadata_is_told_with_its_path),
 		TEST(test_wrapping_is_no_difference_but_what_is_wrapped_is),
 		TEST(test_a_damaged_code_object_is_told),
+		TEST(test_no_change_of_bytes_breaks_the_reader),
 		TEST(test_random_labels_and_build_ids_are_as_expected),
 		TEST(test_a_kernel_that_one_lacks_is_told),
 		TEST(test_a_value_of_a_dat_is_told_with_its_path),

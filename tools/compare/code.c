@@ -292,7 +292,11 @@ static int compare_elf(struct report *report, const struct elf *a, const struct 
 	if (a->header.e_type != b->header.e_type)
 		report_difference(report, NULL, NULL, 0, "the ELF type is %u, and %u", a->header.e_type, b->header.e_type);
 	tell_missing(&pair);
-	return compare_sections(&pair);
+	int r = compare_sections(&pair);
+	if (r == 0)
+		compare_bytes(report, "program headers", &(struct bytes){ a->segments, a->header.e_phnum * sizeof(Elf64_Phdr) },
+			      &(struct bytes){ b->segments, b->header.e_phnum * sizeof(Elf64_Phdr) });
+	return r;
 }
 
 /* ---- the wrapping ----------------------------------------------------------------------------------------------------- */
@@ -336,7 +340,11 @@ int compare_code_objects(struct report *report, const struct bytes *a, const str
 		r = unwrap(report, "second", b, &b_elf, &y, error);
 	if (r < 0)
 		return r;
+	size_t before = report->n_differences;
+	r = compare_elf(report, &x, &y);
+	if (r == 0 && report->n_differences == before && !report_is_expected(report))	/* of headers, and between sections */
+		compare_bytes(report, "the rest", &(struct bytes){ a_elf.data, a_elf.size }, &(struct bytes){ b_elf.data, b_elf.size });
 	if (strcmp(wrapping(a), wrapping(b)) != 0)
 		report_expected(report, "code objects that are wrapped in another way");
-	return compare_elf(report, &x, &y);
+	return r;
 }

@@ -37,6 +37,7 @@ struct report {
 /* A difference. `section` and `kernel` may be NULL; a kernel's name has `length` bytes. */
 PRINTF_LIKE(5, 6) void report_difference(struct report *report, const char *section, const char *kernel, size_t length, const char *format, ...);
 void report_expected(struct report *report, const char *what);
+bool report_is_expected(const struct report *report);	/* has the file something that was expected? */
 void report_finish(struct report *report);
 
 /* -ENOENT, -EACCES ...: trouble that keeps folders or files from being read. */

@@ -50,6 +50,14 @@ void report_expected(struct report *report, const char *what)
 	report->expected[i].file = report->file;
 }
 
+bool report_is_expected(const struct report *report)
+{
+	for (size_t i = 0; i < report->n_expected; i++)
+		if (report->expected[i].file == report->file)
+			return true;
+	return false;
+}
+
 static void finish_json(struct report *report)
 {
 	struct json_object *object = json_object_new_object(), *expected = json_object_new_array();
