@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/pidfd.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -89,17 +90,17 @@ static int add_actions(posix_spawn_file_actions_t *actions, const struct sources
 	return r ? r : posix_spawn_file_actions_addclosefrom_np(actions, (int)sources->n);
 }
 
+/* A signal that we ignore would be ignored there too. */
 static void set_attributes(posix_spawnattr_t *attributes)
 {
-	sigset_t none, defaults;
+	sigset_t none, all;
 
 	sigemptyset(&none);
-	sigemptyset(&defaults);
-	sigaddset(&defaults, SIGPIPE);
+	sigfillset(&all);
 	posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
 	posix_spawnattr_setpgroup(attributes, 0);
 	posix_spawnattr_setsigmask(attributes, &none);
-	posix_spawnattr_setsigdefault(attributes, &defaults);
+	posix_spawnattr_setsigdefault(attributes, &all);
 }
 
 int process_spawn(const struct process_spawn *spawn, pid_t *ret_pid)
@@ -164,38 +165,48 @@ int64_t process_now_ms(void)
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-static void hear(const struct process *process, const char *bytes, size_t n, struct process_tail *tail)
+/* Reads what there is, within a bound, as it may write faster than we read; forgets the source at its end. */
+static int hear(const struct process *process, struct pollfd *source, struct process_tail *tail)
 {
-	process_tail_add(tail, bytes, n);
-	if (process->said)
-		buffer_append(process->said, bytes, MIN(n, PROCESS_SAID_MOST - process->said->size));
+	char bytes[4096];
+	ssize_t n = 1;
+
+	for (unsigned i = 0; i < 64 && n > 0; i++) {
+		n = read(source->fd, bytes, sizeof(bytes));
+		process_tail_add(tail, bytes, (size_t)MAX(n, 0));
+		if (process->said && n > 0)
+			buffer_append(process->said, bytes, MIN((size_t)n, PROCESS_SAID_MOST - process->said->size));
+	}
+	if (n == 0)
+		source->fd = -1;
+	return n < 0 && errno != EAGAIN && errno != EINTR ? -errno : 0;
 }
 
-/* Reads until the end of file, which comes when the process (and what it started) has ended. -ETIMEDOUT, -ECANCELED. */
-static int read_stderr(const struct process *process, int fd, struct process_tail *tail)
+/*
+ * Hears a process until it has ended, which its pidfd tells. Its stderr does not: it may close that and go on, and what it leaves behind may
+ * keep it open. Only where there is no pidfd (-1: filters of system calls that do not know them) the end of file has to do. -ETIMEDOUT,
+ * -ECANCELED.
+ */
+static int wait_for_end(const struct process *process, int pidfd, int said, struct process_tail *tail)
 {
 	int64_t end = process->seconds ? process_now_ms() + (int64_t)process->seconds * 1000 : INT64_MAX;
+	struct pollfd polled[] = { { .fd = pidfd, .events = POLLIN }, { .fd = process->stop, .events = POLLIN }, { .fd = said, .events = POLLIN } };
 
 	for (;;) {
-		struct pollfd polled[] = { { .fd = fd, .events = POLLIN }, { .fd = process->stop, .events = POLLIN } };
-		char bytes[4096];
 		int64_t left = end - process_now_ms();
 
 		if (left <= 0)
 			return -ETIMEDOUT;
-		if (poll(polled, ARRAY_SIZE(polled), process->seconds ? (int)MIN(left, (int64_t)INT_MAX) : -1) < 0 && errno != EINTR)
-			return -errno;
-		if (polled[1].revents)
-			return -ECANCELED;
-		if (!polled[0].revents)
-			continue;
-		ssize_t n = read(fd, bytes, sizeof(bytes));
+		int n = poll(polled, ARRAY_SIZE(polled), process->seconds ? (int)MIN(left, (int64_t)INT_MAX) : -1);
 		if (n < 0 && errno != EINTR)
 			return -errno;
-		if (n == 0)
-			return 0;
-		if (n > 0)
-			hear(process, bytes, (size_t)n, tail);
+		if (n <= 0)
+			continue;
+		if (polled[1].revents)
+			return -ECANCELED;
+		int r = polled[2].revents ? hear(process, &polled[2], tail) : 0;
+		if (r < 0 || polled[0].revents || (pidfd < 0 && polled[2].fd < 0))
+			return r;
 	}
 }
 
@@ -244,9 +255,10 @@ int process_run(const struct process *process, struct error *error)
 	close(pipe_fds[1]);
 	if (r < 0)
 		return error_set(error, r, "cannot run '%s': %s", process->argv[0], strerror(-r));
-	int killed = read_stderr(process, read_end, &tail);
-	if (killed < 0)
-		kill(-pid, SIGKILL);
+	_cleanup_close_ int pidfd = pidfd_open(pid, 0);
+	fcntl(read_end, F_SETFL, O_NONBLOCK);
+	int killed = wait_for_end(process, pidfd, read_end, &tail);
+	kill(-pid, SIGKILL);		/* also what it has left behind; nobody else has its number before we have waited for it */
 	while (waitpid(pid, &status, 0) < 0)
 		if (errno != EINTR)
 			return error_set(error, -errno, "cannot wait for '%s': %s", process->argv[0], strerror(errno));

@@ -106,6 +106,40 @@ static void test_a_linker_that_hangs_is_killed_with_what_it_started(void **state
 	assert_false(is_running(child));
 }
 
+static void test_a_linker_that_hangs_in_silence_is_killed(void **state)
+{
+	struct linker *linker = new_linker(make_linker(state, "silent", "exec 2>&-\nsleep 1000"));
+	_cleanup_buffer_ struct buffer linked = { 0 };
+	struct error error = { 0 };
+
+	linker_set_limit(linker, 1);
+	assert_int_equal(link_with(linker, &linked, &error), -ETIMEDOUT);
+	linker_unref(linker);
+}
+
+static void test_what_a_linker_leaves_behind_is_not_waited_for(void **state)
+{
+	const char *child = in_scratch(state, "child");
+	struct error error = { 0 };
+
+	assert_int_equal(link_through(state, &error, "sleep 1000 & echo $! > '%s'\n\"$LLD\" \"$@\"", child), 0);
+	for (double end = seconds() + 10; is_running(child) && seconds() < end;)
+		usleep(10000);
+	assert_false(is_running(child));
+}
+
+static void test_no_signal_is_ignored_in_a_linker(void **state)
+{
+	struct error error = { 0 };
+
+	signal(SIGUSR1, SIG_IGN);
+	assert_int_equal(link_through(state, &error, "grep SigIgn /proc/self/status >&2\nexit 1"), -EIO);
+	signal(SIGUSR1, SIG_DFL);
+	const char *ignored = strstr(error.text, "SigIgn: ");
+	assert_non_null(ignored);
+	assert_int_equal(strtoull(ignored + strlen("SigIgn: "), NULL, 16) & 1u << (SIGUSR1 - 1), 0);
+}
+
 /* An object with one kernel of its own name. */
 static struct buffer numbered_object(size_t number)
 {
@@ -241,6 +275,9 @@ int main(void)
 		TEST(test_an_output_that_was_cut_off_is_refused),
 		TEST(test_other_files_are_refused),
 		TEST(test_a_linker_that_hangs_is_killed_with_what_it_started),
+		TEST(test_a_linker_that_hangs_in_silence_is_killed),
+		TEST(test_what_a_linker_leaves_behind_is_not_waited_for),
+		TEST(test_no_signal_is_ignored_in_a_linker),
 		TEST(test_objects_are_linked_in_the_order_of_their_numbers),
 		TEST(test_more_than_ten_thousand_objects_are_linked_and_get_a_build_id),
 		TEST(test_what_is_no_object_is_not_linked),
