@@ -68,15 +68,21 @@ static int generate(struct upstream *upstream, const struct upstream_solution *s
 
 int upstream_kernel(struct upstream *upstream, const struct upstream_solution *solution, struct buffer *ret_object, struct error *error)
 {
-	_cleanup_buffer_ struct buffer reply = { 0 };
+	_cleanup_buffer_ struct buffer reply = { 0 }, object = { 0 };
 	struct assembler_options options = { .arch = solution->arch };
 	struct edition *edition;
 	size_t begin;
 
 	int r = generate(upstream, solution, &edition, &reply, &options, &begin, error);
 	if (r == 0)
-		r = assembler_assemble(upstream->assembler, &options, reply.data + begin, reply.size - begin, ret_object, error);
-	return r < 0 ? r : upstream_check(upstream, edition, error);
+		r = assembler_assemble(upstream->assembler, &options, reply.data + begin, reply.size - begin, &object, error);
+	if (r == 0)
+		r = upstream_check(upstream, edition, error);
+	if (r < 0)
+		return r;
+	*ret_object = object;
+	object = (struct buffer){ 0 };
+	return 0;
 }
 
 int upstream_print(struct upstream *upstream, const struct upstream_solution *solution, struct buffer *ret_text, struct error *error)
@@ -140,7 +146,7 @@ static int compile(struct upstream *upstream, const char *arch, struct json_obje
 int upstream_helpers(struct upstream *upstream, const char *arch, const struct upstream_solution *solutions, size_t n_solutions,
 		     const char *const *names, size_t n_names, struct buffer *ret_code_object, struct error *error)
 {
-	_cleanup_buffer_ struct buffer reply = { 0 };
+	_cleanup_buffer_ struct buffer reply = { 0 }, code_object = { 0 };
 	struct json_object *object, *files = NULL;
 	struct edition *edition;
 
@@ -152,7 +158,13 @@ int upstream_helpers(struct upstream *upstream, const char *arch, const struct u
 	if (r < 0)
 		return r;
 	json_object_object_get_ex(object, "files", &files);
-	r = compile(upstream, arch, files, ret_code_object, error);
+	r = compile(upstream, arch, files, &code_object, error);
 	json_object_put(object);
-	return r < 0 ? r : upstream_check(upstream, edition, error);
+	if (r == 0)
+		r = upstream_check(upstream, edition, error);
+	if (r < 0)
+		return r;
+	*ret_code_object = code_object;
+	code_object = (struct buffer){ 0 };
+	return 0;
 }

@@ -208,7 +208,10 @@ static int receive_more(struct exchange *exchange)
 	return size && exchange->got == size;
 }
 
-/* 0 when the reply is complete, -EPIPE when the worker ended, or what went wrong. */
+/*
+ * 0 when the reply is complete, -EPIPE when the worker ended, or what went wrong. A reply before the end of the request is none: the worker
+ * would take the next request for the rest of this one.
+ */
 static int exchange_run(struct exchange *exchange, int64_t deadline, int stop)
 {
 	struct worker *worker = exchange->worker;
@@ -234,8 +237,10 @@ static int exchange_run(struct exchange *exchange, int64_t deadline, int stop)
 			r = receive_more(exchange);
 		if (r == 0 && polled[2].revents & POLLOUT)
 			r = MIN(send_more(exchange), 0);
-		if (r)
-			return MIN(r, 0);
+		if (r > 0)
+			return exchange->sent < exchange->request.size ? -EPROTO : 0;
+		if (r < 0)
+			return r;
 	}
 }
 

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #define CHANNEL 3
+#define LARGEST (64 << 20)	/* bytes of a request */
 
 static void write_all(int fd, const void *bytes, size_t size)
 {
@@ -145,6 +146,8 @@ int main(void)
 	uint32_t size;
 
 	while (read_all(&size, 4) == 0) {
+		if (size > LARGEST)	/* it answers before it has read the rest */
+			reply_text("too large"), pause();
 		char *request = calloc(1, (size_t)size + 1);
 		if (!request || read_all(request, size) < 0)
 			return 1;

@@ -341,6 +341,7 @@ static void test_a_change_meanwhile_is_told(void **state)
 	assert_object(upstream, "one");
 	answer = ask(upstream, "gfx942", "k", "\"DepthU\":1,\"Behave\":\"edit\"", false);
 	assert_int_equal(answer.code, -ESTALE);
+	assert_int_equal(answer.bytes.size, 0);
 	assert_object(upstream, "next");
 	upstream_unref(upstream);
 }

@@ -143,6 +143,20 @@ static void test_a_worker_that_fails_is_replaced(void **state)
 	assert_no_children();
 }
 
+/* What it has not read of a request it would take for the next one. */
+static void test_a_reply_before_the_end_of_the_request_is_refused(void **state)
+{
+	struct workers *workers = start(1, 60);
+	_cleanup_free_ char *body = malloc((100 << 20) + 1);
+
+	assert_non_null(body);
+	memset(body, 'x', 100 << 20);
+	body[100 << 20] = 0;
+	assert_fails(workers, "echo", body, -EPROTO, "no reply");
+	workers_unref(workers);
+	assert_no_children();
+}
+
 static void test_a_late_worker_is_killed(void **state)
 {
 	struct workers *workers = start(1, 1);
@@ -348,6 +362,7 @@ int main(void)
 		TEST(test_requests_and_replies_of_any_size),
 		TEST(test_a_worker_lives_on),
 		TEST(test_a_worker_that_fails_is_replaced),
+		TEST(test_a_reply_before_the_end_of_the_request_is_refused),
 		TEST(test_a_late_worker_is_killed),
 		TEST(test_what_a_worker_started_is_killed_with_it),
 		TEST(test_complaints_block_nobody),
