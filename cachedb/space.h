@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Room on the file system of a cache. What is free inside the database's file is LMDB's to know: see store_free_bytes().
+ * Room on the file system of a cache. What is free inside the database's file is LMDB's to know: see store_measure().
  */
 #pragma once
 

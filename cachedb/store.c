@@ -8,17 +8,14 @@
  */
 #include "cachedb/store.h"
 #include "cachedb/directory.h"
+#include "cachedb/environment.h"
 #include "cachedb/touch.h"
 
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/stat.h>
 
-#define FIRST_MAP_SIZE ((size_t)16 << 20)
 #define LARGEST_GROWTH ((size_t)1 << 30)	/* the map doubles until here, then grows by this much */
-#define MAX_READERS 1024
-#define LOCK_FILE_BYTES ((MAX_READERS + 2) * 64)	/* a slot is a cache line; so is each half of the head */
-#define N_TABLES 3
 
 struct store {
 	struct store *next;			/* protected by registry.lock, as is references */
@@ -72,126 +69,21 @@ static int to_errno(int rc)
 	}
 }
 
-/* ---- the environment -------------------------------------------------------------------------------------------------- */
-
-static bool is_damage(int rc)
-{
-	return rc == MDB_INVALID || rc == MDB_CORRUPTED || rc == MDB_PAGE_NOTFOUND;
-}
-
-/* A file that ends before its last page would kill us with SIGBUS at the first touch of what is missing. */
-static int check_length(MDB_env *env)
-{
-	MDB_envinfo info;
-	MDB_stat stat;
-	struct stat st;
-	int fd, rc = mdb_env_get_fd(env, &fd);
-
-	if (!rc)
-		rc = mdb_env_info(env, &info);
-	if (!rc)
-		rc = mdb_env_stat(env, &stat);
-	if (rc)
-		return rc;
-	if (fstat(fd, &st) < 0)
-		return errno;
-	return (uint64_t)st.st_size < (info.me_last_pgno + 1) * (uint64_t)stat.ms_psize ? MDB_CORRUPTED : 0;
-}
-
-static int open_tables(MDB_env *env, bool read_only, struct store_tables *ret_tables)
-{
-	unsigned flags = read_only ? 0 : MDB_CREATE;
-	struct store_tables tables;
-	MDB_txn *txn;
-	int rc = mdb_txn_begin(env, NULL, read_only ? MDB_RDONLY : 0, &txn);
-
-	if (rc)
-		return rc;
-	rc = mdb_dbi_open(txn, "state", flags, &tables.state);
-	if (!rc)
-		rc = mdb_dbi_open(txn, "index", flags, &tables.index);
-	if (!rc)
-		rc = mdb_dbi_open(txn, "values", flags, &tables.values);
-	if (rc) {
-		mdb_txn_abort(txn);
-		return rc;
-	}
-	rc = mdb_txn_commit(txn);
-	if (!rc)
-		*ret_tables = tables;
-	return rc;
-}
-
-/*
- * LMDB maps its lock file, makes it as long as MAX_READERS asks for, and writes to it in memory: on a full disk that is a SIGBUS. So the
- * blocks are had before. The size is left to LMDB, which takes the number of reader slots from it. Not while this process has the
- * database open: closing the file here would drop LMDB's locks.
- */
-static int reserve_lock_file(const struct directory *directory)
-{
-	_cleanup_close_ int fd = openat(directory->fd, "lock.mdb", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-
-	if (fd < 0)
-		return errno;
-	if (fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, LOCK_FILE_BYTES) < 0 && errno != EOPNOTSUPP && errno != ENOSYS)
-		return errno;
-	return 0;
-}
-
-/*
- * NOTLS: a thread may come and go, its reader slot is that of its transaction. NOMETASYNC: one fsync a commit instead of two; a power
- * failure may lose the last commit but not the database. Never WRITEMAP: a full disk would be a SIGBUS.
- */
-static int open_env(const struct directory *directory, bool read_only, MDB_env **ret_env, struct store_tables *ret_tables)
-{
-	char path[64];
-	MDB_env *env;
-	int fd, rc = mdb_env_create(&env);
-
-	if (rc)
-		return rc;
-	/* By descriptor: whatever happens to the name, this is the directory that was checked. */
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", directory->fd);
-	rc = mdb_env_set_mapsize(env, FIRST_MAP_SIZE);
-	if (!rc)
-		rc = mdb_env_set_maxdbs(env, N_TABLES);
-	if (!rc)
-		rc = mdb_env_set_maxreaders(env, MAX_READERS);
-	if (!rc && !read_only)
-		rc = reserve_lock_file(directory);
-	if (!rc)
-		rc = mdb_env_open(env, path, MDB_NOTLS | MDB_NOMETASYNC | (read_only ? MDB_RDONLY : 0), 0600);
-	if (!rc)
-		rc = mdb_reader_check(env, NULL);
-	if (!rc)
-		rc = check_length(env);
-	if (!rc)
-		rc = mdb_env_get_fd(env, &fd);
-	if (!rc && fcntl(fd, F_SETFD, FD_CLOEXEC) < 0)
-		rc = errno;
-	if (!rc)
-		rc = open_tables(env, read_only, ret_tables);
-	if (rc) {
-		mdb_env_close(env);
-		return rc;
-	}
-	*ret_env = env;
-	return 0;
-}
+/* ---- starting and stopping --------------------------------------------------------------------------------------------- */
 
 /* Opens the environment of a store that has none; begins anew when the old database is damaged and nobody uses it. */
 static int store_start(struct store *store, struct error *error)
 {
 	const char *name = store->directory.name;
 	bool damaged = directory_is_damaged(&store->directory);
-	int rc = damaged ? MDB_CORRUPTED : open_env(&store->directory, store->read_only, &store->env, &store->tables);
+	int rc = damaged ? MDB_CORRUPTED : environment_open(&store->directory, store->read_only, &store->env, &store->tables);
 
-	if (is_damage(rc) && !store->read_only) {
+	if (environment_is_damaged(rc) && !store->read_only) {
 		int r = directory_start_anew(&store->directory);
 		if (r < 0)
 			return error_set(error, -EIO, "cache '%s' is damaged and cannot be begun anew: %s", name,
 					 r == -EBUSY ? "another process uses it" : strerror(-r));
-		rc = open_env(&store->directory, false, &store->env, &store->tables);
+		rc = environment_open(&store->directory, false, &store->env, &store->tables);
 	}
 	if (!rc)
 		return 0;
@@ -419,7 +311,10 @@ static int store_adopt_size(struct store *store)
 	return rc;
 }
 
-/* MDB_PANIC: a meta page could not be written, and LMDB refuses every further use of this environment. */
+/*
+ * MDB_PANIC: a meta page could not be written, and LMDB refuses every further use of this environment. Ours for one that could not be opened
+ * again, too: memory or descriptors were short perhaps, and are there now.
+ */
 static int store_restart(struct store *store)
 {
 	struct error ignored;
@@ -437,7 +332,7 @@ static int run_once(struct store *store, unsigned flags, store_body body, void *
 
 	pthread_rwlock_rdlock(&store->map_lock);
 	*ret_map_size = map_size(store);
-	int rc = store->env ? mdb_txn_begin(store->env, NULL, flags, &txn) : EIO;
+	int rc = store->env ? mdb_txn_begin(store->env, NULL, flags, &txn) : MDB_PANIC;
 	if (!rc) {
 		rc = body(txn, &store->tables, userdata);
 		if (rc || flags & MDB_RDONLY)
@@ -476,7 +371,7 @@ static int remedy(struct store *store, int rc, size_t seen_map_size, uint64_t gr
 		tried->restarted = true;
 		return store_restart(store);
 	default:
-		if (is_damage(rc))
+		if (environment_is_damaged(rc))
 			directory_mark_damaged(&store->directory);
 		return rc;
 	}
@@ -541,18 +436,16 @@ static int count_free_pages(MDB_txn *txn, const struct store_tables *tables, voi
 
 int store_measure(struct store *store, struct store_size *ret_size)
 {
+	struct stat file = { 0 };
 	MDB_stat stat = { 0 };
-	struct stat file;
 	uint64_t pages;
-	int r = store_read(store, count_free_pages, &pages);
+	int fd, r = store_read(store, count_free_pages, &pages);
 
 	if (r < 0)
 		return r;
-	if (fstatat(store->directory.fd, "data.mdb", &file, 0) < 0)
-		return -errno;
 	pthread_rwlock_rdlock(&store->map_lock);
-	if (store->env)
-		mdb_env_stat(store->env, &stat);
+	if (store->env && !mdb_env_stat(store->env, &stat) && !mdb_env_get_fd(store->env, &fd))
+		fstat(fd, &file);	/* not by its name: it may have been deleted */
 	*ret_size = (struct store_size){ map_size(store), (uint64_t)file.st_size, pages * stat.ms_psize };
 	pthread_rwlock_unlock(&store->map_lock);
 	return 0;
@@ -574,7 +467,7 @@ static int write_copy(struct store *store, const char *name)
 static int replace_by_copy(struct store *store)
 {
 	static const char copy[] = "compact.mdb";
-	int directory = store->directory.fd, rc = open_env(&store->directory, false, &store->env, &store->tables);
+	int directory = store->directory.fd, rc = environment_open(&store->directory, false, &store->env, &store->tables);
 
 	if (!rc)
 		rc = write_copy(store, copy);

@@ -3,6 +3,7 @@
 #include "tests/cachedb/common.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <xxhash.h>
 
@@ -528,6 +529,54 @@ static void test_descriptors_do_not_reach_programs_that_we_start(void **state)
 	cachedb_close(db);
 }
 
+static void set_most_descriptors(rlim_t most, struct rlimit *ret_before)
+{
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, ret_before), 0);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &(struct rlimit){ most, ret_before->rlim_max }), 0);
+}
+
+/* For a moment the database could not be opened again: that is not for ever. */
+static void test_a_shortage_of_descriptors_passes(void **state)
+{
+	struct cachedb *db = open_cache(*state, 0);
+	struct cachedb_key key = key_of(1);
+	struct rlimit before;
+	struct cachedb_info info;
+	uint64_t freed;
+
+	put_value(db, 1, 1000);
+	set_most_descriptors(0, &before);
+	int compacted = cachedb_compact(db, &freed, NULL), found = cachedb_stat(db, &key, &info);
+	set_most_descriptors(before.rlim_cur, &before);
+	assert_int_equal(compacted, -EMFILE);
+	assert_int_equal(found, -EMFILE);
+	must_have(db, 1, 1000);
+	put_value(db, 2, 1000);
+	cachedb_close(db);
+}
+
+/* Who deletes the directory means the files: what has them open goes on with them. */
+static void test_deleting_the_directory_disturbs_no_handle(void **state)
+{
+	struct cachedb *db = open_cache(*state, 0), *other;
+
+	put_value(db, 1, 1000000);
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
+		assert_int_equal(unlink(path_in(*state, files[i])), 0);
+	assert_int_equal(rmdir(*state), 0);
+	must_have(db, 1, 1000000);
+	put_value(db, 2, 20000000);		/* more than the map has room for */
+	struct cachedb_statistics statistics = statistics_of(db);
+	assert_int_equal(statistics.entries, 2);
+	assert_true(statistics.file_bytes > 21000000);
+	other = open_cache(*state, 0);
+	must_lack(other, 1);
+	put_value(other, 1, 1000);
+	cachedb_close(db);
+	must_have(other, 1, 1000);
+	cachedb_close(other);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -555,6 +604,8 @@ int main(void)
 		TEST(test_other_format_and_foreign_database_are_left_alone),
 		TEST(test_not_a_directory_is_said),
 		TEST(test_descriptors_do_not_reach_programs_that_we_start),
+		TEST(test_a_shortage_of_descriptors_passes),
+		TEST(test_deleting_the_directory_disturbs_no_handle),
 	};
 
 	return cmocka_run_group_tests_name("cachedb", tests, NULL, NULL);
