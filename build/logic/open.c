@@ -17,11 +17,14 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+/* EAGAIN: there was a ".." on the way, and something was renamed meanwhile, wherever on the machine; the next attempt is as likely to succeed. */
 static int open_beneath(int folder, const char *name, int flags)
 {
 	struct open_how how = { .flags = (uint64_t)(flags | O_CLOEXEC), .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS };
-	int fd = (int)syscall(SYS_openat2, folder, name, &how, sizeof(how));
+	int fd = -1;
 
+	for (unsigned tries = 0; fd < 0 && tries < 100 && (tries == 0 || errno == EAGAIN); tries++)
+		fd = (int)syscall(SYS_openat2, folder, name, &how, sizeof(how));
 	return fd < 0 ? -errno : fd;
 }
 

@@ -116,3 +116,9 @@ void sha256(const void *bytes, size_t size, char ret_hex[65])
 	for (unsigned i = 0; i < 32; i++)
 		sprintf(ret_hex + 2 * i, "%02x", digest[i]);
 }
+
+void expect_words(const char *text, const char *first, const char *second)
+{
+	if (!strstr(text, first) || !strstr(text, second))
+		fail_msg("'%s' lacks '%s' or '%s'", text, first, second);
+}

@@ -36,3 +36,6 @@ const struct logic_base *find_base(const struct logic_catalog *catalog, const ch
 
 /* Lower-case hex SHA-256. */
 void sha256(const void *bytes, size_t size, char ret_hex[65]);
+
+/* The text has both. */
+void expect_words(const char *text, const char *first, const char *second);

@@ -50,12 +50,6 @@ static int try_load(const struct logic_catalog *catalog, const struct logic_base
 	return r;
 }
 
-static void expect_words(const char *text, const char *first, const char *second)
-{
-	if (!strstr(text, first) || !strstr(text, second))
-		fail_msg("'%s' lacks '%s' or '%s'", text, first, second);
-}
-
 static void bad_heads_are_faults_of_the_catalog(void **state)
 {
 	static const char *const cases[][4] = {	/* edit, and words of the message */
@@ -409,97 +403,6 @@ static void what_looks_like_logic_and_is_none_is_named(void **state)
 	remove_folder(folder);
 }
 
-#define SOMEBODY 12345
-
-static void link_of(uid_t owner, const char *target, const char *place)
-{
-	assert_int_equal(symlink(target, place), 0);
-	assert_int_equal(lchown(place, owner, (gid_t)-1), 0);
-}
-
-/* Whoever writes logic does not make us read other files: not by links of any kind, and not by one that is put there after the scan. */
-static void links_that_lead_out_of_the_folder_are_named_and_not_read(void **state)
-{
-	char *outside = make_folder(), *folder = make_folder(), *good = sample(GOOD), place[4096], target[4096];
-	struct logic_catalog *catalog;
-	struct logic_options options = { 0 };
-	struct logic_library *library;
-	struct error error = { 0 };
-
-	if (geteuid() != 0)
-		skip();			/* it takes root to make links of others */
-	write_file(outside, "secret.yaml", good, strlen(good));
-	write_file(folder, "good.yaml", good, strlen(good));
-	snprintf(target, sizeof(target), "%s/secret.yaml", outside);
-	snprintf(place, sizeof(place), "%s/absolute.yaml", folder);
-	link_of(SOMEBODY, target, place);
-	snprintf(place, sizeof(place), "%s/folder", folder);
-	link_of(SOMEBODY, outside, place);
-	snprintf(target, sizeof(target), "..%s/secret.yaml", strrchr(outside, '/'));
-	snprintf(place, sizeof(place), "%s/relative.yaml", folder);
-	link_of(SOMEBODY, target, place);
-
-	assert_int_equal(logic_scan(folder, &catalog, &error), 0);
-	assert_int_equal(catalog->n_bases, 1);
-	assert_int_equal(catalog->bases[0].n_files, 1);
-	assert_int_equal(catalog->n_faults, 3);
-	expect_words(catalog->faults[0].message, "/absolute.yaml'", "a link of another user leads out of the folder");
-	expect_words(catalog->faults[1].message, "/folder'", "a link of another user leads out of the folder");
-	expect_words(catalog->faults[2].message, "/relative.yaml'", "a link of another user leads out of the folder");
-
-	snprintf(place, sizeof(place), "%s/good.yaml", folder);
-	assert_int_equal(unlink(place), 0);
-	link_of(SOMEBODY, target, place);
-	assert_int_equal(logic_load(catalog, &catalog->bases[0], &options, &library, &error), -EXDEV);
-	expect_words(error.text, "/good.yaml'", "a link of another user leads out of the folder");
-	logic_catalog_unref(catalog);
-
-	/* one that stays inside is as good as a file, and a link that the user names is what the user wants */
-	assert_int_equal(unlink(place), 0);
-	write_file(folder, "real", good, strlen(good));
-	link_of(SOMEBODY, "real", place);
-	assert_int_equal(logic_scan(folder, &catalog, &error), 0);
-	assert_int_equal(catalog->n_bases, 1);
-	logic_catalog_unref(catalog);
-	snprintf(place, sizeof(place), "%s/absolute.yaml", folder);
-	assert_int_equal(logic_scan(place, &catalog, &error), 0);
-	assert_int_equal(logic_load(catalog, &catalog->bases[0], &options, &library, &error), 0);
-	logic_library_unref(library);
-	logic_catalog_unref(catalog);
-	free(good);
-	remove_folder(folder);
-	remove_folder(outside);
-}
-
-/* A library that is put together from links, of files and of a folder. */
-static void our_own_links_lead_anywhere(void **state)
-{
-	char *outside = make_folder(), *folder = make_folder(), *good = sample(GOOD), place[4096], target[4096];
-	struct logic_catalog *catalog;
-	struct logic_options options = { 0 };
-	struct logic_library *library;
-	struct error error = { 0 };
-
-	write_file(outside, "elsewhere.yaml", good, strlen(good));
-	snprintf(target, sizeof(target), "..%s/elsewhere.yaml", strrchr(outside, '/'));
-	snprintf(place, sizeof(place), "%s/linked.yaml", folder);
-	link_of(geteuid(), target, place);
-	snprintf(place, sizeof(place), "%s/folder", folder);
-	link_of(geteuid(), outside, place);
-
-	assert_int_equal(logic_scan(folder, &catalog, &error), 0);
-	assert_int_equal(catalog->n_faults, 0);
-	assert_int_equal(catalog->n_bases, 1);
-	assert_int_equal(catalog->bases[0].n_files, 2);
-	assert_string_equal(catalog->bases[0].files[0]->relative, "folder/elsewhere.yaml");
-	assert_int_equal(logic_load(catalog, &catalog->bases[0], &options, &library, &error), 0);
-	logic_library_unref(library);
-	logic_catalog_unref(catalog);
-	free(good);
-	remove_folder(folder);
-	remove_folder(outside);
-}
-
 static void one_file_can_be_a_library(void **state)
 {
 	char *path = source_path("samples/logic/" GOOD);
@@ -525,8 +428,6 @@ int main(void)
 		cmocka_unit_test(files_that_change_after_the_scan_are_noticed),
 		cmocka_unit_test(folders_without_logic_say_so),
 		cmocka_unit_test(what_looks_like_logic_and_is_none_is_named),
-		cmocka_unit_test(links_that_lead_out_of_the_folder_are_named_and_not_read),
-		cmocka_unit_test(our_own_links_lead_anywhere),
 		cmocka_unit_test(one_file_can_be_a_library),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
