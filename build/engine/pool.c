@@ -16,7 +16,7 @@ struct pool {
 	pthread_mutex_t lock;		/* protects all below but threads[] */
 	pthread_cond_t work;		/* a task was queued, or stopping */
 	pthread_cond_t quick_work;	/* the same for the workers of POOL_QUICK alone */
-	pthread_cond_t gap;		/* a task ended, and `resuming` is not 0 */
+	pthread_cond_t gap;		/* a task ended or rests, for those that are `resuming` */
 	struct pool_task *first[POOL_N_QUEUES], *last[POOL_N_QUEUES];
 	size_t queued[POOL_N_QUEUES];
 	size_t running, quick_running;	/* tasks on the workers of each kind, but for those that rest: see rest() */
@@ -259,7 +259,8 @@ static void rest(struct pool *pool)
 {
 	pthread_mutex_lock(&pool->lock);
 	pool->running--;
-	pthread_cond_signal(pool->resuming ? &pool->gap : &pool->work);
+	pthread_cond_signal(&pool->gap);	/* both, as one that resumes may have been told of another gap already */
+	pthread_cond_signal(&pool->work);
 	pthread_mutex_unlock(&pool->lock);
 }
 
