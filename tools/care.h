@@ -11,7 +11,7 @@ struct care {
 	const struct options *options;
 	const char *logic;		/* or NULL */
 	char **names;			/* NULL-terminated */
-	size_t findings;
+	size_t findings, left;		/* what was wrong, and what of it is so after a repair */
 	bool wrecked;
 };
 

@@ -213,7 +213,7 @@ struct comparison {
 
 	pthread_mutex_t lock;		/* protects all below */
 	pthread_cond_t done_one;
-	size_t running, made, absent, wrong;
+	size_t running, made, absent, wrong, left;	/* as in struct care */
 };
 
 struct compared {
@@ -237,13 +237,12 @@ static int replace(struct cachedb *db, const struct artifact *made, const struct
 	return r < 0 && r != -ENOENT ? r : cachedb_put(db, &made->hash, made->data, made->size, info, error);
 }
 
-/* 1 when they differ. */
-static int compare_bytes(struct comparison *comparison, struct engine_file *file, const struct artifact *made, bool *ret_absent)
+/* 1 when they differ, and are the same by now with --repair. */
+static int compare_bytes(struct comparison *comparison, struct engine_file *file, const struct artifact *made, bool *ret_absent, struct error *error)
 {
 	struct care *care = comparison->care;
 	_cleanup_free_ uint8_t *kept = NULL;
 	struct cachedb_info info;
-	struct error error = { 0 };
 
 	int r = cachedb_get(care->db, &made->hash, &info, &kept);
 	*ret_absent = r == -ENOENT;
@@ -253,10 +252,8 @@ static int compare_bytes(struct comparison *comparison, struct engine_file *file
 		return r;
 	complain("%s/%s: the cache has other bytes from byte %zu on (%llu in all, made anew %zu)", engine_file_arch(file), engine_file_name(file),
 		 first_difference(kept, (size_t)info.size, made->data, made->size), (ull)info.size, made->size);
-	r = care->options->repair ? replace(care->db, made, &info, &error) : 0;
-	if (r < 0)
-		complain("%s", error_text(&error, r));
-	return 1;
+	r = care->options->repair ? replace(care->db, made, &info, error) : 0;
+	return r < 0 ? r : 1;
 }
 
 static void compare_file(void *userdata, bool cancelled)
@@ -269,7 +266,7 @@ static void compare_file(void *userdata, bool cancelled)
 
 	int r = cancelled ? -ECANCELED : engine_rebuild(comparison->engine, job->file, &made, &memo_is_wrong, &error);
 	if (r == 0)
-		r = compare_bytes(comparison, job->file, made, &absent);
+		r = compare_bytes(comparison, job->file, made, &absent, &error);
 	if (r < 0)
 		complain("%s/%s: %s", engine_file_arch(job->file), engine_file_name(job->file), error_text(&error, r));
 	if (memo_is_wrong)
@@ -279,6 +276,7 @@ static void compare_file(void *userdata, bool cancelled)
 	comparison->made++;
 	comparison->absent += absent;
 	comparison->wrong += r != 0 || memo_is_wrong;
+	comparison->left += r < 0;
 	pthread_cond_signal(&comparison->done_one);
 	pthread_mutex_unlock(&comparison->lock);
 	free(job);
@@ -319,6 +317,7 @@ static int rebuild(struct care *care)
 	pthread_mutex_unlock(&comparison.lock);
 	engine_unref(comparison.engine);
 	care->findings += comparison.wrong + faults;
+	care->left += comparison.left + faults;
 	printf("%zu files were made anew: %zu are wrong in the cache, %zu are not in it\n", comparison.made, comparison.wrong, comparison.absent);
 	return r;
 }
@@ -339,9 +338,13 @@ static int check(struct care *care, struct error *error)
 	care->findings += found.bad + found.orphans + found.sum_is_wrong;
 	if (care->options->rebuild)
 		r = rebuild(care);
-	if (r == 0 && care->findings && care->options->repair)
+	if (r < 0 || !care->findings || !care->options->repair)
+		return r;
+	if (care->left == 0)
 		printf("what was wrong has been repaired\n");
-	return r;
+	else
+		printf("%zu of %zu faults are no faults of the cache or could not be repaired\n", care->left, care->findings);
+	return 0;
 }
 
 /* ---- the command ------------------------------------------------------------------------------------------------------ */
@@ -422,8 +425,8 @@ static int check_and_exit(const struct action *action, struct care *care)
 }
 
 /*
- * LMDB trusts its tree and may crash on a damaged one, so checking is the work of a child. After a crash nothing of the database can be
- * trusted, and repairing it means to begin anew.
+ * LMDB trusts its tree and may crash on a damaged one, so checking is the work of a child. After a crash nothing of the database
+ * can be trusted, and repairing it means to begin anew.
  */
 static int act_guarded(const struct action *action, struct care *care)
 {

@@ -152,7 +152,7 @@ static void test_pins_belong_to_the_bytes_and_go_by_the_name(void **state)
 	assert_int_equal(run(state, "cache unpin '%s' %s %s", logic, name, with_cache(state, "")), 0);
 	must_say(state, "out", "2 pins were removed");
 	assert_int_equal(statistic(state, "pins"), pins - 2);
-	assert_int_equal(shell("rm -r '%s'", logic), 0);		/* its pins can still be removed: by the path as it is written */
+	assert_int_equal(shell("rm -r '%s'", logic), 0);		/* its pins can still be removed, by its path */
 	assert_int_equal(run(state, "cache unpin '%s' %s", logic, with_cache(state, "")), 0);
 	assert_int_equal(statistic(state, "pins"), 0);
 	assert_int_equal(cache(state, "gc --cache-size 1"), 0);
@@ -248,8 +248,13 @@ static void test_files_made_anew_are_compared(void **state)
 	}
 	snprintf(check, sizeof(check), "check --repair --rebuild '%s'", logic);
 	assert_int_equal(cache(state, check), 1);
+	must_say(state, "out", "what was wrong has been repaired");
 	assert_int_equal(cache(state, check), 0);
 	must_be_equal(built, build(state, logic, with_cache(state, "")));
+	write_text(in_scratch(state, "logic/broken.yaml"), "- {MinimumRequiredVersion: 4.33.0}\n");
+	assert_int_equal(cache(state, check), 1);		/* which is the user's to repair */
+	must_say(state, "out", "1 of 1 faults are no faults of the cache or could not be repaired");
+	assert_int_equal(unlink(in_scratch(state, "logic/broken.yaml")), 0);
 	assert_int_equal(cache(state, "clear"), 0);
 	assert_int_equal(cache(state, check), 0);
 	must_say(state, "out", "are wrong in the cache, ");
