@@ -89,6 +89,16 @@ class CommandPage(unittest.TestCase):
                         self.assertRegex(COMMANDS.read_text(), rf"(?m)^\.Cm {choice}\b")
 
 
+class FirstHelp(unittest.TestCase):
+    """`tensilefs --help`, before any command: all options, but for those of the emulator."""
+
+    def test_it_names_every_option(self):
+        named = set(re.findall(r"(?<![\w-])--?[\w-]+", help_text([])))
+        for command in commands() - {"run"}:
+            with self.subTest(command):
+                self.assertEqual({f"-{flag}" for flag in help_options(command)} - named, {"--help"} - named)
+
+
 class MountPage(Scratch):
     def test_it_has_every_mount_option(self):
         text = help_text(["mount"])
