@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SHA-256 over a sequence of values. Every value is preceded by its length or has a fixed one, so that no two sequences give the same
- * stream of bytes. Integers are little endian.
+ * SHA-256 over a sequence of values. Every value is preceded by its length or has a fixed one, so that no two sequences give the
+ * same stream of bytes. Integers are little endian.
  *
  *     _cleanup_(digest_release) struct digest digest = { 0 };
  *     digest_init(&digest, "what the key is for");

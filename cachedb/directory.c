@@ -36,7 +36,9 @@ static int check_private(const char *name, const struct stat *st, struct error *
 	return 0;
 }
 
-/* In a folder like /tmp anybody can make a link to one of our folders. Links of ours, and those that root has made, are followed. */
+/*
+ * In a folder like /tmp anybody can make a link to one of our folders. Links of ours, and those that root has made, are followed.
+ */
 static int check_link(const char *name, struct error *error)
 {
 	struct stat st;
@@ -107,8 +109,8 @@ int directory_open(const char *name, bool read_only, struct directory *ret_direc
 }
 
 /*
- * The database is looked for before the format is read: the format is always written first, so a database without one is foreign, also
- * while another process is just setting the cache up.
+ * The database is looked for before the format is read: the format is always written first, so a database without one is foreign,
+ * also while another process is just setting the cache up.
  */
 static int check_format(const struct directory *directory, int format_fd, bool read_only, struct error *error)
 {
@@ -181,7 +183,7 @@ int directory_be_alone(const struct directory *directory)
 	if (flock(directory->format_fd, LOCK_EX | LOCK_NB) == 0)
 		return 0;
 	int r = errno == EWOULDBLOCK ? -EBUSY : -errno;
-	directory_share(directory);		/* the attempt has dropped the shared lock: flock(2), "not guaranteed to be atomic" */
+	directory_share(directory);		/* the attempt has dropped the shared lock: flock(2), "not ... atomic" */
 	return r;
 }
 

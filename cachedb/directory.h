@@ -2,7 +2,8 @@
 /*
  * The directory of a cache: made, checked to be private, marked with the format version, and locked.
  *
- * Every user holds a shared flock on the file "format"; who gets it exclusively is alone and may replace the database or throw it away.
+ * Every user holds a shared flock on the file "format"; who gets it exclusively is alone and may replace the database or throw it
+ * away.
  */
 #pragma once
 
@@ -22,8 +23,8 @@ struct directory {
 #define DIRECTORY_INIT { .fd = -1, .format_fd = -1 }
 
 /*
- * Opens and checks the directory and the modes of what lies in it; fills all but format_fd. Made with its parents when missing, unless
- * read_only. A symbolic link to it has to be the user's own or root's.
+ * Opens and checks the directory and the modes of what lies in it; fills all but format_fd. Made with its parents when missing,
+ * unless read_only. A symbolic link to it has to be the user's own or root's.
  */
 int directory_open(const char *name, bool read_only, struct directory *ret_directory, struct error *error);
 
@@ -38,8 +39,8 @@ void directory_mark_damaged(const struct directory *directory);
 bool directory_is_damaged(const struct directory *directory);
 
 /*
- * Makes the shared lock an exclusive one, for a moment: who opens the cache then waits. -EBUSY when another process uses the cache. The
- * caller's database must be closed, as the lock is not held at all in between.
+ * Makes the shared lock an exclusive one, for a moment: who opens the cache then waits. -EBUSY when another process uses the cache.
+ * The caller's database must be closed, as the lock is not held at all in between.
  */
 int directory_be_alone(const struct directory *directory);
 void directory_share(const struct directory *directory);	/* the end of it */

@@ -58,9 +58,9 @@ static int open_tables(MDB_env *env, bool read_only, struct store_tables *ret_ta
 }
 
 /*
- * LMDB maps its lock file, makes it as long as MAX_READERS asks for, and writes to it in memory: on a full disk that is a SIGBUS. So the
- * blocks are had before. The size is left to LMDB, which takes the number of reader slots from it. Not while this process has the
- * database open: closing the file here would drop LMDB's locks.
+ * LMDB maps its lock file, makes it as long as MAX_READERS asks for, and writes to it in memory: on a full disk that is a SIGBUS.
+ * So the blocks are had before. The size is left to LMDB, which takes the number of reader slots from it. Not while this process
+ * has the database open: closing the file here would drop LMDB's locks.
  */
 static int reserve_lock_file(const struct directory *directory)
 {
@@ -74,8 +74,8 @@ static int reserve_lock_file(const struct directory *directory)
 }
 
 /*
- * NOTLS: a thread may come and go, its reader slot is that of its transaction. NOMETASYNC: one fsync a commit instead of two; a power
- * failure may lose the last commit but not the database. Never WRITEMAP: a full disk would be a SIGBUS.
+ * NOTLS: a thread may come and go, its reader slot is that of its transaction. NOMETASYNC: one fsync a commit instead of two; a
+ * power failure may lose the last commit but not the database. Never WRITEMAP: a full disk would be a SIGBUS.
  */
 int environment_open(const struct directory *directory, bool read_only, MDB_env **ret_env, struct store_tables *ret_tables)
 {

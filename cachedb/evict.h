@@ -9,8 +9,8 @@ struct eviction {
 };
 
 /*
- * Removes least recently used records, but none that is pinned, until the values sum up to at most max_bytes; entries that cannot be
- * read go first of all. Reads the whole index when there is something to remove, else only the sum. When pins do not allow it:
+ * Removes least recently used records, but none that is pinned, until the values sum up to at most max_bytes; entries that cannot
+ * be read go first of all. Reads the whole index when there is something to remove, else only the sum. When pins do not allow it:
  * EVICT_ALL_OR_NOTHING removes nothing and answers EBUSY, EVICT_WHAT_CAN_GO the other records.
  */
 enum eviction_mode { EVICT_ALL_OR_NOTHING, EVICT_WHAT_CAN_GO };

@@ -45,7 +45,7 @@ int lookup_or_quarantine(struct cachedb *db, struct lookup *job);
 /* ---- room.c ---- */
 
 /*
- * Runs a body that needs about `bytes` in the file. The file does not grow into the space that has to stay free: least recently used
- * records make room instead. -ENOSPC when that is not enough.
+ * Runs a body that needs about `bytes` in the file. The file does not grow into the space that has to stay free: least recently
+ * used records make room instead. -ENOSPC when that is not enough.
  */
 int write_with_room(struct cachedb *db, store_body body, void *userdata, uint64_t bytes);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pins: keys that eviction passes over, each with the labels that want it kept. In the table "state", as key + digest of the label ->
- * label. All functions run inside a transaction and speak LMDB's language.
+ * Pins: keys that eviction passes over, each with the labels that want it kept. In the table "state", as key + digest of the label
+ * -> label. All functions run inside a transaction and speak LMDB's language.
  */
 #pragma once
 

@@ -3,8 +3,8 @@
  * One record: an entry of the index and the chunks of its value. All functions run inside a transaction and speak LMDB's language;
  * EBADMSG stands for bytes that are not what was written.
  *
- * Values are cut into chunks because one LMDB item of several hundred MiB needs as many adjacent free pages, which a cache that lives
- * through evictions does not have.
+ * Values are cut into chunks because one LMDB item of several hundred MiB needs as many adjacent free pages, which a cache that
+ * lives through evictions does not have.
  */
 #pragma once
 

@@ -57,8 +57,8 @@ static int full_is_enospc(struct cachedb *db, int r, uint64_t bytes)
 }
 
 /*
- * Room for a value is often not in one piece: then the next round evicts as much again. It ends when there is not that much left that may
- * be evicted.
+ * Room for a value is often not in one piece: then the next round evicts as much again. It ends when there is not that much left
+ * that may be evicted.
  */
 int write_with_room(struct cachedb *db, store_body body, void *userdata, uint64_t bytes)
 {

@@ -17,5 +17,8 @@ struct space space_of(int directory_fd, const struct cachedb_min_free *min_free)
 /* By how many bytes a file may grow; UINT64_MAX: there is no limit. */
 uint64_t space_growth(int directory_fd, const struct cachedb_min_free *min_free);
 
-/* Whether the file system or RLIMIT_FSIZE leaves less than `bytes` to a file: LMDB reports a short write as EIO, whatever its reason. */
+/*
+ * Whether the file system or RLIMIT_FSIZE leaves less than `bytes` to a file: LMDB reports a short write as EIO, whatever its
+ * reason.
+ */
 bool space_lacks(int directory_fd, const char *file, uint64_t bytes);

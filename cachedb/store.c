@@ -30,8 +30,8 @@ struct store {
 };
 
 /*
- * LMDB forbids opening a database twice in one process (its fcntl locks would go with the first close), and callers cannot know of each
- * other. Hence this list, the only mutable state of the program that is not reached from a handle.
+ * LMDB forbids opening a database twice in one process (its fcntl locks would go with the first close), and callers cannot know of
+ * each other. Hence this list, the only mutable state of the program that is not reached from a handle.
  */
 static struct {
 	pthread_mutex_t lock;
@@ -251,7 +251,10 @@ static size_t used_size(const struct store *store)
 	return (info.me_last_pgno + 1) * (size_t)stat.ms_psize;
 }
 
-/* Under the exclusive map_lock. LMDB unmaps first: without address space for the new map it is left with none, and has to begin again. */
+/*
+ * Under the exclusive map_lock. LMDB unmaps first: without address space for the new map it is left with none, and has to begin
+ * again.
+ */
 static int resize_map(struct store *store, size_t size)
 {
 	struct error ignored;
@@ -312,8 +315,8 @@ static int store_adopt_size(struct store *store)
 }
 
 /*
- * MDB_PANIC: a meta page could not be written, and LMDB refuses every further use of this environment. Ours for one that could not be opened
- * again, too: memory or descriptors were short perhaps, and are there now.
+ * MDB_PANIC: a meta page could not be written, and LMDB refuses every further use of this environment. Ours for one that could not
+ * be opened again, too: memory or descriptors were short perhaps, and are there now.
  */
 static int store_restart(struct store *store)
 {
@@ -413,7 +416,7 @@ int store_write_within(struct store *store, store_body body, void *userdata, uin
 
 /* ---- the file --------------------------------------------------------------------------------------------------------- */
 
-#define FREE_TABLE 0		/* LMDB's own: transaction -> number of the pages that it freed, and their list; see mdb_stat(1) -f */
+#define FREE_TABLE 0		/* LMDB's own: transaction -> number and list of the pages that it freed; see mdb_stat(1) -f */
 
 static int count_free_pages(MDB_txn *txn, const struct store_tables *tables, void *userdata)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What readers did and nobody has written yet: a small hash table from key to last use, and counts. Taken as a whole by the next writer.
- * A lock of its own, held for a few instructions, never together with another.
+ * What readers did and nobody has written yet: a small hash table from key to last use, and counts. Taken as a whole by the next
+ * writer. A lock of its own, held for a few instructions, never together with another.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The commands of `tensilefs`. Each gets argv from its own name on and returns the exit status: 0, 1 when something failed, 2 when it was
- * called wrongly. Only this layer prints: results to stdout, "tensilefs: ..." to stderr.
+ * The commands of `tensilefs`. Each gets argv from its own name on and returns the exit status: 0, 1 when something failed, 2 when
+ * it was called wrongly. Only this layer prints: results to stdout, "tensilefs: ..." to stderr.
  */
 #pragma once
 
@@ -32,7 +32,10 @@ PRINTF_LIKE(1, 2) void complain(const char *format, ...);
 /* The exit status at the end of a command: `status`, unless what it printed could not be written, which is complained about. */
 int end_output(int status);
 
-/* A decimal number from `least` to `most`, with an optional suffix K, M, G or T (powers of 1024). Complains about others, of `what`: "--jobs". */
+/*
+ * A decimal number from `least` to `most`, with an optional suffix K, M, G or T (powers of 1024). Complains about others, of
+ * `what`: "--jobs".
+ */
 int parse_number(const char *what, const char *text, uint64_t least, uint64_t most, uint64_t *ret_number);
 
 /* Options; a command takes those in its mask, before, between and after its other arguments. */
@@ -65,8 +68,8 @@ void options_release(struct options *options);
 
 /*
  * Parses options and moves the other arguments to the end, as getopt does: they are argv[optind] ... argv[argc - 1], and there are
- * `least` to `most` of them. Complains and returns -EINVAL otherwise. For --help it prints `usage`, of which further lines are seen only
- * then, with what each accepted option means, and ends the program. Fills in the default cache, $XDG_CACHE_HOME/tensilefs or
+ * `least` to `most` of them. Complains and returns -EINVAL otherwise. For --help it prints `usage`, of which further lines are seen
+ * only then, with what each accepted option means, and ends the program. Fills in the default cache, $XDG_CACHE_HOME/tensilefs or
  * ~/.cache/tensilefs, with OPTION_CACHE.
  */
 int options_parse(int argc, char **argv, unsigned accepted, int least, int most, const char *usage, struct options *ret_options);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a mount is doing, from its control folder: as JSON, or as lines for people. In a terminal the lines are renewed until the mount or
- * the reader ends; they are drawn over those before, and nothing of the terminal is changed, so that ^C needs no care at any moment.
+ * What a mount is doing, from its control folder: as JSON, or as lines for people. In a terminal the lines are renewed until the
+ * mount or the reader ends; they are drawn over those before, and nothing of the terminal is changed, so that ^C needs no care at
+ * any moment.
  */
 #include "tools/command.h"
 
@@ -163,7 +164,7 @@ static void add_reasons(struct buffer *out, const char *title, struct json_objec
 	}
 }
 
-/* `before`: NULL at the first time; afterwards the sample is the new one. */
+/* Rates are those since the sample, which there is none of at `first`; then it is the one of now. */
 static int describe(const char *status, struct sample *sample, bool first, struct buffer *out)
 {
 	struct json_object *all = json_tokener_parse(status), *engine = member(all, "engine");

@@ -217,7 +217,6 @@ int options_set(struct options *options, const char *name, const char *value)
 {
 	const char **text = find_text(options, name);
 
-
 	if (strcmp(name, "no-cache") == 0 || strcmp(name, "keep-all") == 0) {
 		*(*name == 'n' ? &options->no_cache : &options->engine.keep_all) = true;
 		return 0;

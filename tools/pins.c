@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pins are labelled "<logic folder>: <arch>/<file>". A pin holds the bytes that a file has now: their hash. After an edit of the logic
- * the file has other bytes, which are not pinned, and the old ones stay until they are unpinned, which goes by the label.
+ * Pins are labelled "<logic folder>: <arch>/<file>". A pin holds the bytes that a file has now: their hash. After an edit of the
+ * logic the file has other bytes, which are not pinned, and the old ones stay until they are unpinned, which goes by the label.
  */
 #include "base/array.h"
 #include "tools/care.h"

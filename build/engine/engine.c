@@ -260,7 +260,7 @@ static void find_tools(void *userdata, bool cancelled)
 	const struct tools *tools;
 
 	if (!cancelled)
-		tools_identify(engine, ENGINE_CODE_OBJECT, &tools, NULL);	/* a failure is told by the first file that needs it */
+		tools_identify(engine, ENGINE_CODE_OBJECT, &tools, NULL);	/* the first file that needs it tells a failure */
 }
 
 void engine_prepare(struct engine *engine)

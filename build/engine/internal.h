@@ -16,8 +16,8 @@
  *     memory.c    artifacts, and the recent ones that are kept in memory
  *     explain.c, lists.c, coverage.c, status.c
  *
- * Locks, in the order in which they are taken: engine->lock, then that of the pool or the memory. None is held while anything is parsed, built, read from
- * the cache, or called back.
+ * Locks, in the order in which they are taken: engine->lock, then that of the pool or the memory. None is held while anything is
+ * parsed, built, read from the cache, or called back.
  */
 #pragma once
 
@@ -59,7 +59,7 @@ struct engine_file {
 	struct flight *flight;		/* being looked for or built, or NULL */
 	int failure;			/* of the last build, or 0 */
 	char *failure_text;
-	char *stale;			/* why `hash` is that of the last good logic and not of what there is now; NULL: it is not */
+	char *stale;			/* why `hash` is that of the last good logic, not of what there is now; NULL: it is not */
 	bool present, wanted;		/* see catalog.c */
 };
 

@@ -6,8 +6,8 @@
  *     ... logic_solutions(library->logic, &n) ...
  *     library_unref(library);
  *
- * What nobody holds is kept until a number of bytes of logic files are kept, the oldest going first. Threads that want the same base
- * at the same time share one parse.
+ * What nobody holds is kept until a number of bytes of logic files are kept, the oldest going first. Threads that want the same
+ * base at the same time share one parse.
  */
 #pragma once
 
@@ -32,9 +32,9 @@ struct library {
 };
 
 /*
- * The catalog, the folder of hand-written kernels (or NULL), the generator and the cache (or NULL) must outlive it. `build` is the whole whose
- * kernels are named together, see LOGIC_NAMES_TENSILE; NULL: those of each arch are. `kept`: bytes of YAML; its parsed form takes a few times
- * as much.
+ * The catalog, the folder of hand-written kernels (or NULL), the generator and the cache (or NULL) must outlive it. `build` is the
+ * whole whose kernels are named together, see LOGIC_NAMES_TENSILE; NULL: those of each arch are. `kept`: bytes of YAML; its parsed
+ * form takes a few times as much.
  */
 int libraries_new(const struct logic_catalog *catalog, const struct logic_base *build, enum logic_names names, const char *custom_kernels,
 		  const struct generator *generator, struct cachedb *cache, uint64_t kept, struct libraries **ret_libraries);
@@ -49,8 +49,8 @@ DEFINE_CLEANUP(struct library *, library_unref)
 int libraries_write_mapping(struct libraries *libraries, const char *arch, struct buffer *ret_dat, struct error *error);
 
 /*
- * The identity of all the logic that a base depends on, see identity.h: its own files, or all of the build where names depend on them, and
- * the sources of hand-written kernels. What is not its own is looked at ten times a second at most, which is harmless: an identity that is
- * older than the content read under it never comes back.
+ * The identity of all the logic that a base depends on, see identity.h: its own files, or all of the build where names depend on
+ * them, and the sources of hand-written kernels. What is not its own is looked at ten times a second at most, which is harmless: an
+ * identity that is older than the content read under it never comes back.
  */
 int libraries_identity(struct libraries *libraries, const struct logic_base *base, struct cachedb_key *ret_identity, bool *ret_settled);

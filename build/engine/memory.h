@@ -7,8 +7,9 @@
  *     memory_add(memory, artifact);                         // is found by others from here on
  *     memory_give_back(&reservation);
  *
- * Recent artifacts are kept, so that the GETATTR, the OPEN and the next OPEN of a file get the same bytes without asking the disk. They
- * have a bound of their own, and make room when somebody reserves; least recently used go first. The last one added stays at first.
+ * Recent artifacts are kept, so that the GETATTR, the OPEN and the next OPEN of a file get the same bytes without asking the disk.
+ * They have a bound of their own, and make room when somebody reserves; least recently used go first. The last one added stays at
+ * first.
  */
 #pragma once
 
@@ -26,8 +27,8 @@ struct reservation {
 };
 
 /*
- * Waits while other work has reserved what would be enough, so it is not for those that hold a reservation. -ENOMEM when it could never be
- * had: it is more than the limit, or than what artifacts that are in use leave of it.
+ * Waits while other work has reserved what would be enough, so it is not for those that hold a reservation. -ENOMEM when it could
+ * never be had: it is more than the limit, or than what artifacts that are in use leave of it.
  */
 int memory_reserve(struct memory *memory, struct reservation *ret_reservation, uint64_t bytes);
 void memory_give_back(struct reservation *reservation);		/* also of none: { 0 } */

@@ -61,9 +61,9 @@ static struct pool_task *queue_take(struct pool *pool, unsigned n_queues)
 }
 
 /*
- * Makes the calling thread, and programs it starts, give way to threads that wake up for a moment. A batch thread takes the CPU from nobody
- * (sched(7)); the nice value makes others come before it sooner. It is small: on a machine that is busy with other work, builds shall still
- * get a fair part. Both need no privilege.
+ * Makes the calling thread, and programs it starts, give way to threads that wake up for a moment. A batch thread takes the CPU
+ * from nobody (sched(7)); the nice value makes others come before it sooner. It is small: on a machine that is busy with other
+ * work, builds shall still get a fair part. Both need no privilege.
  */
 static void give_way(void)
 {
@@ -244,8 +244,8 @@ struct loop_helper {
 };
 
 /*
- * A loop's caller that has nothing left to do waits for the iterations of others, of which one may take long: a program that hangs. Meanwhile
- * another worker may run in its place. For callers that are no workers of all queues this is nothing.
+ * A loop's caller that has nothing left to do waits for the iterations of others, of which one may take long: a program that hangs.
+ * Meanwhile another worker may run in its place. For callers that are no workers of all queues this is nothing.
  */
 static bool is_worker(const struct pool *pool)
 {

@@ -6,12 +6,12 @@
  *     pool_push(pool, &task, POOL_WAITED);
  *
  * The queues, the first that has a task first: POOL_QUICK for what somebody waits for and that ends soon, as it runs no program;
- * POOL_WAITED for the rest of what somebody waits for; POOL_AHEAD. All workers serve all of them, but for a few that serve POOL_QUICK
- * alone: while every other worker waits for a linker, or generates a large file, what is quick is still done at once.
+ * POOL_WAITED for the rest of what somebody waits for; POOL_AHEAD. All workers serve all of them, but for a few that serve
+ * POOL_QUICK alone: while every other worker waits for a linker, or generates a large file, what is quick is still done at once.
  *
- * A task belongs to the pool from pool_push() until run() is entered; run() may free it. It is run exactly once: by a worker, or with
- * `cancelled` by pool_unref(), which lets running tasks end and drops queued ones. A task must not wait for another task; a loop
- * (pool_parallel) is safe inside one, as the caller works on it too and never depends on a free worker.
+ * A task belongs to the pool from pool_push() until run() is entered; run() may free it. It is run exactly once: by a worker, or
+ * with `cancelled` by pool_unref(), which lets running tasks end and drops queued ones. A task must not wait for another task; a
+ * loop (pool_parallel) is safe inside one, as the caller works on it too and never depends on a free worker.
  *
  * Workers block all signals and are named "tfs-work-N".
  */
@@ -31,8 +31,10 @@ struct pool_task {
 	bool queued;
 };
 
-/* `threads` tasks at once, at least 1, and `quick` more of POOL_QUICK. `gives_way`: the former, and programs that they start, let others
- * have the CPU first. */
+/*
+ * `threads` tasks at once, at least 1, and `quick` more of POOL_QUICK. `gives_way`: the former, and programs that they start, let
+ * others have the CPU first.
+ */
 int pool_new(unsigned threads, unsigned quick, bool gives_way, struct pool **ret_pool);
 struct pool *pool_unref(struct pool *pool);	/* accepts NULL, returns NULL */
 
@@ -42,9 +44,9 @@ void pool_push(struct pool *pool, struct pool_task *task, enum pool_queue queue)
 void pool_raise(struct pool *pool, struct pool_task *task);
 
 /*
- * Calls run(userdata, i) for every i below n, spread over the caller and the workers that are idle. While the caller has only the last
- * iterations of others to wait for, another worker serves in its place. Returns 0, or the first failure (a
- * negative errno), after which no further iteration starts. -ECANCELED when the pool is being ended.
+ * Calls run(userdata, i) for every i below n, spread over the caller and the workers that are idle. While the caller has only the
+ * last iterations of others to wait for, another worker serves in its place. Returns 0, or the first failure (a negative errno),
+ * after which no further iteration starts. -ECANCELED when the pool is being ended.
  */
 int pool_parallel(struct pool *pool, size_t n, int (*run)(void *userdata, size_t i), void *userdata);
 

@@ -2,13 +2,13 @@
 /*
  * Requests and single flight.
  *
- * A flight is one file on its way. It is made by the first request that does not find the bytes in memory; later requests for the file
- * join it. A worker takes the flight through: hash (known, memo, or plan) -> memory -> cache on disk -> build. Two files can have one
- * hash (two bases without a kernel, say): a flight that finds its hash being built by another follows that one, and its worker is
- * free again.
+ * A flight is one file on its way. It is made by the first request that does not find the bytes in memory; later requests for the
+ * file join it. A worker takes the flight through: hash (known, memo, or plan) -> memory -> cache on disk -> build. Two files can
+ * have one hash (two bases without a kernel, say): a flight that finds its hash being built by another follows that one, and its
+ * worker is free again.
  *
- * A flight that somebody waits for begins in POOL_QUICK. A linked file goes no farther there than the cache on disk: where its hash takes
- * a plan, or its bytes a build, the flight begins again in POOL_WAITED. With a generator that runs programs all begin there.
+ * A flight that somebody waits for begins in POOL_QUICK. A linked file goes no farther there than the cache on disk: where its hash
+ * takes a plan, or its bytes a build, the flight begins again in POOL_WAITED. With a generator that runs programs all begin there.
  *
  * The waiting are told first, the cache on disk is written afterwards.
  */
@@ -69,7 +69,8 @@ static void deliver(struct flight *flight, int status, struct artifact *artifact
 	struct engine *engine = file->engine;
 
 	pthread_mutex_lock(&engine->lock);
-	if (status == 0 && !artifact && flight->waited) {	/* someone came to want the bytes after only their presence was checked */
+	/* Someone came to want the bytes after only their presence was checked. */
+	if (status == 0 && !artifact && flight->waited) {
 		pthread_mutex_unlock(&engine->lock);
 		pool_push(engine->pool, &flight->task, POOL_WAITED);
 		return;
@@ -271,7 +272,10 @@ static int find_standpoint(struct flight *flight, const struct edition *edition,
 	return r == -ENOENT && !error->text[0] ? error_set(error, r, "the logic of '%s' has been removed", file->name) : r;
 }
 
-/* 0 with the artifact (NULL: in the cache, and nobody waits), FOLLOWS, LATER, or a failure. `ret_built`: it is not in the cache yet. */
+/*
+ * 0 with the artifact (NULL: in the cache, and nobody waits), FOLLOWS, LATER, or a failure. `ret_built`: it is not in the cache
+ * yet.
+ */
 static int fly(struct flight *flight, struct artifact **ret_artifact, bool *ret_built, struct error *error)
 {
 	struct engine_file *file = flight->file;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A file is the process's name, then a comma and a line for each event. A kill may interrupt a write, but between pages of the file only
- * (generic_perform_write() of Linux copies page by page and looks for fatal signals in between); so no event lies across the border of
- * two: spaces, which JSON does not mind, fill up a page that has too little room. A write that fails is taken back.
+ * A file is the process's name, then a comma and a line for each event. A kill may interrupt a write, but between pages of the file
+ * only (generic_perform_write() of Linux copies page by page and looks for fatal signals in between); so no event lies across the
+ * border of two: spaces, which JSON does not mind, fill up a page that has too little room. A write that fails is taken back.
  */
 #include "build/engine/trace.h"
 

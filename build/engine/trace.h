@@ -9,14 +9,15 @@
  *     trace_end(trace, "link", TRACE_WITH({ "status", .number = 0 }));	// on the same thread; spans nest
  *     trace_close(trace);
  *
- * Each event is written at once: nothing is held in memory, and a process that is killed leaves a file that can be loaded, as the format
- * lets the closing bracket be missing ("JSON Array Format") and no event is ever half there (see trace.c). Spans that had begun show as
- * not ended. Times are microseconds of CLOCK_MONOTONIC, and never fall within a thread. A thread is named when it writes its first event.
+ * Each event is written at once: nothing is held in memory, and a process that is killed leaves a file that can be loaded, as the
+ * format lets the closing bracket be missing ("JSON Array Format") and no event is ever half there (see trace.c). Spans that had
+ * begun show as not ended. Times are microseconds of CLOCK_MONOTONIC, and never fall within a thread. A thread is named when it
+ * writes its first event.
  *
  * A file that cannot be written any more (disk full) costs one warning: what was written stays, and later events are dropped.
  *
- * Every function but trace_open() accepts NULL and does nothing then; any thread may call them. Names and keys are plain text without
- * any need for care: they are escaped.
+ * Every function but trace_open() accepts NULL and does nothing then; any thread may call them. Names and keys are plain text
+ * without any need for care: they are escaped.
  */
 #pragma once
 
@@ -46,7 +47,10 @@ const char *trace_path(const struct trace *trace);
 void trace_begin(struct trace *trace, const char *name, const struct trace_value *values);
 void trace_end(struct trace *trace, const char *name, const struct trace_value *values);
 
-/* A span that belongs to no thread, as it begins on one and ends on another: somebody waits. `id` is its own among those that are open. */
+/*
+ * A span that belongs to no thread, as it begins on one and ends on another: somebody waits. `id` is its own among those that are
+ * open.
+ */
 void trace_wait_begin(struct trace *trace, uint64_t id, const char *name, const struct trace_value *values);
 void trace_wait_end(struct trace *trace, uint64_t id, const char *name, const struct trace_value *values);
 

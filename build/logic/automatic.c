@@ -136,8 +136,10 @@ static void choose_vector_width(struct deriving *deriving, bool is_b)
 	set(deriving, key, MAX(width, 1));
 }
 
-/* A thread's share of a tile in the widest vectors that divide it and that LDS can take. -2 asks for 1 and is meant for tiles of one
- * column. */
+/*
+ * A thread's share of a tile in the widest vectors that divide it and that LDS can take. -2 asks for 1 and is meant for tiles of
+ * one column.
+ */
 static void choose_global_read(struct deriving *deriving, bool is_b)
 {
 	struct tensor tensor = tensor_of(deriving, is_b);

@@ -28,7 +28,9 @@ enum logic_entry {
 /* Fills in catalog->wholes, when all else is there. -ENOMEM. */
 int logic_make_wholes(struct arena *arena, struct logic_catalog *catalog);
 
-/* What LOGIC_NAMES_TENSILE knows about the files of an arch, made when it is first asked for and kept with the catalog. Any thread. */
+/*
+ * What LOGIC_NAMES_TENSILE knows about the files of an arch, made when it is first asked for and kept with the catalog. Any thread.
+ */
 int logic_catalog_naming(const struct logic_catalog *catalog, const char *arch, const struct logic_naming **ret_naming,
 			 struct error *error);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Findings about logic that loads, or nearly: what a table or a solution says that cannot be meant. The files of a base are looked at
- * together, because their tables are merged.
+ * Findings about logic that loads, or nearly: what a table or a solution says that cannot be meant. The files of a base are looked
+ * at together, because their tables are merged.
  */
 #include "build/logic/check.h"
 
@@ -260,7 +260,10 @@ static int compare_rows(const void *a, const void *b)
 	return r ? r : x->line < y->line ? -1 : x->line > y->line;
 }
 
-/* The row before `i` that is for the same sizes and the same problem type: files whose types the predicates tell apart share a base. */
+/*
+ * The row before `i` that is for the same sizes and the same problem type: files whose types the predicates tell apart share a
+ * base.
+ */
 static const struct row *earlier(const struct row *rows, size_t i)
 {
 	for (size_t k = i; k-- > 0 && memcmp(rows[k].key, rows[i].key, sizeof(rows[i].key)) == 0;)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rules about where a logic file lies and which devices it is for. They are those of the peer's TensileLogic as of 2026 (ValidChipId, and
- * the sibling rule of ValidCorpusConsistency).
+ * Rules about where a logic file lies and which devices it is for. They are those of the peer's TensileLogic as of 2026
+ * (ValidChipId, and the sibling rule of ValidCorpusConsistency).
  */
 #include "build/logic/check.h"
 #include "build/logic/open.h"

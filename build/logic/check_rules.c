@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Rules for one solution that concern no other. They are those of the peer's TensileLogic (ValidMatrixInstruction, ValidWorkGroup,
- * ValidWorkGroupMappingXCC); what matrix instructions there are stands in Common.py (validMFMA, validSMFMA, validWMMA) and, for gfx950, in
- * LLVM's AMDGPUUsage and the CDNA4 ISA.
+ * ValidWorkGroupMappingXCC); what matrix instructions there are stands in Common.py (validMFMA, validSMFMA, validWMMA) and, for
+ * gfx950, in LLVM's AMDGPUUsage and the CDNA4 ISA.
  */
 #include "build/logic/check.h"
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The upper levels of a library tree, hardware -> operation -> problem type, as the master and the whole libraries have them; what a
- * problem type leads to is packed by the caller. Internal to build/logic.
+ * The upper levels of a library tree, hardware -> operation -> problem type, as the master and the whole libraries have them; what
+ * a problem type leads to is packed by the caller. Internal to build/logic.
  *
  *     r = dat_tree_new(&arena, files, n, DAT_BY_NAME, &tree);
  *     dat_tree_pack(packer, &tree, pack_placeholder, userdata);
  *
  * The peer builds one tree for each file and merges them in the order of the files (SolutionLibrary.py: merge). What comes of it:
- * hardware with higher CU counts first, then by processor; operations in the order of their first files; under an operation one branch
- * for each problem type that predicates can tell apart.
+ * hardware with higher CU counts first, then by processor; operations in the order of their first files; under an operation one
+ * branch for each problem type that predicates can tell apart.
  */
 #pragma once
 

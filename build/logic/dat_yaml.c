@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A .dat as YAML, for builds with --library-format yaml: the text that PyYAML's dump has for the same content. Maps are sorted by key;
- * what holds nothing but scalars is in flow style; strings that would be read as something else are quoted; floats are the shortest
- * that read back the same. Layout, the 80 columns of flow style included, is libyaml's and PyYAML's alike.
+ * A .dat as YAML, for builds with --library-format yaml: the text that PyYAML's dump has for the same content. Maps are sorted by
+ * key; what holds nothing but scalars is in flow style; strings that would be read as something else are quoted; floats are the
+ * shortest that read back the same. Layout, the 80 columns of flow style included, is libyaml's and PyYAML's alike.
  */
 #include "build/logic/logic.h"
 

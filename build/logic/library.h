@@ -86,7 +86,10 @@ int logic_document_solution(struct arena *arena, struct logic_document *document
 /* What logic_write_solution() has to know of a file while it is loaded. NULL: no memory. */
 const struct loaded_file *loaded_file_new(struct arena *arena, const struct logic_document *document);
 
-/* 1 when the solution launches a helper kernel beside its own, and the name of one; 0 when it launches none. (ContractionSolution.cpp: solve...GemmGPU.) */
+/*
+ * 1 when the solution launches a helper kernel beside its own, and the name of one; 0 when it launches none.
+ * (ContractionSolution.cpp: solve...GemmGPU.)
+ */
 int logic_launched_helper(const struct logic_problem *problem, const struct solution *solution, struct buffer *name);
 
 /* What LOGIC_NAMES_TENSILE knows about all files of a build; see logic.h. */

@@ -34,7 +34,7 @@ struct logic_base {			/* one <name>.dat and <name>.co */
 	bool whole;			/* a library that is not loaded piece by piece: all that there is */
 	const struct logic_file *const *files;	/* in sorted order of relative */
 	size_t n_files;
-	const char *fault;		/* NULL, or why the base cannot be served (two files with the same name but different problem types) */
+	const char *fault;		/* NULL, or why it cannot be served: files of one name but different problem types */
 };
 
 struct logic_fault {			/* a file that was left out of the catalog */
@@ -47,17 +47,21 @@ struct logic_catalog {
 	size_t n_bases;
 	const char *const *archs;	/* sorted */
 	size_t n_archs;
-	const struct logic_base *wholes;	/* one for each of archs: "TensileLibrary_<arch>", of all files of its bases without fault */
+	const struct logic_base *wholes;	/* one for each of archs, "TensileLibrary_<arch>": its bases without fault */
 	const struct logic_fault *faults;
 	size_t n_faults;
 };
 
-/* Walks `folder` for *.yaml (also one single file). Links of other users that lead out of it are not followed, and are faults. -ENOENT when it
- * does not exist, -ENODATA when it holds no logic at all; faults of single files are in the catalog. */
+/*
+ * Walks `folder` for *.yaml (also one single file). Links of other users that lead out of it are not followed, and are faults.
+ * -ENOENT when it does not exist, -ENODATA when it holds no logic at all; faults of single files are in the catalog.
+ */
 int logic_scan(const char *folder, struct logic_catalog **ret_catalog, struct error *error);
 struct logic_catalog *logic_catalog_unref(struct logic_catalog *catalog);
 
-/* Every folder that logic_scan() looks into, from `folder` on. Stops when the callback returns non-zero and returns that. -ENOMEM. */
+/*
+ * Every folder that logic_scan() looks into, from `folder` on. Stops when the callback returns non-zero and returns that. -ENOMEM.
+ */
 int logic_foreach_folder(const char *folder, int (*callback)(void *userdata, const char *path), void *userdata);
 
 /* The whole of an arch, or NULL. */
@@ -104,17 +108,24 @@ struct logic_options {
 	enum logic_names names;
 	logic_filter filter;
 	void *userdata;
-	/* For LOGIC_NAMES_TENSILE. NULL: made from the whole of the arch at the first load that needs it, and kept with the catalog. */
+	/*
+	 * For LOGIC_NAMES_TENSILE. NULL: made from the whole of the arch at the first load that needs it, and kept with the
+	 * catalog.
+	 */
 	const struct logic_naming *naming;
-	/* Folder with sources <name>.s of hand-written kernels (hipBLASLt: tensilelite/Tensile/CustomKernels). They say which arguments such
-	 * a kernel takes, which the .dat passes on to the host. NULL: the logic's word is taken. */
+	/*
+	 * Folder with sources <name>.s of hand-written kernels (hipBLASLt: tensilelite/Tensile/CustomKernels). They say which
+	 * arguments such a kernel takes, which the .dat passes on to the host. NULL: the logic's word is taken.
+	 */
 	const char *custom_kernels;
 	/* Leave out solutions that launch helper kernels (of Kernels.so-000-<arch>.hsaco) beside their own. */
 	bool without_helpers;
 };
 
-/* Looks for the folder with hand-written kernels in the hipBLASLt checkout that `folder` is part of: it is in an ancestor. The result is malloc
- * memory, or NULL when there is none. */
+/*
+ * Looks for the folder with hand-written kernels in the hipBLASLt checkout that `folder` is part of: it is in an ancestor. The
+ * result is malloc memory, or NULL when there is none.
+ */
 int logic_find_custom_kernels(const char *folder, char **ret_folder);
 
 int logic_load(const struct logic_catalog *catalog, const struct logic_base *base, const struct logic_options *options,
@@ -130,9 +141,8 @@ struct logic_library *logic_library_unref(struct logic_library *library);
  *     r = logic_naming_new(logic_whole(catalog, "gfx942"), get_summary, cache, &naming, &error);
  *
  * `get` gives the summary of a file, from a cache or from logic_summarize(); NULL stands for the latter. A file without a readable
- * summary counts as one without solutions; its own base will say why.
- * LOGIC_NAMES_STABLE needs none of this: names come from a solution's own parameters, indices from the name of the base; those of a whole
- * begin at 0.
+ * summary counts as one without solutions; its own base will say why. LOGIC_NAMES_STABLE needs none of this: names come from a
+ * solution's own parameters, indices from the name of the base; those of a whole begin at 0.
  */
 typedef int (*logic_get_summary)(void *userdata, const struct logic_file *file, struct buffer *ret_summary, struct error *error);
 
@@ -144,30 +154,34 @@ struct logic_naming *logic_naming_unref(struct logic_naming *naming);
 /* Every solution of the base, left-out ones included, in library order. */
 const struct logic_solution *logic_solutions(const struct logic_library *library, size_t *ret_n);
 
-/* Solutions that are left out for a mistake in the logic: calls back with what is wrong with each, and where. Stops when the callback returns
- * non-zero and returns that. */
+/*
+ * Solutions that are left out for a mistake in the logic: calls back with what is wrong with each, and where. Stops when the
+ * callback returns non-zero and returns that.
+ */
 int logic_foreach_mistake(const struct logic_library *library, int (*callback)(void *userdata, const char *message), void *userdata);
 
 /* The unique kernels of the kept solutions, in the order of their first solution: indices into logic_solutions(). */
 const size_t *logic_kernels(const struct logic_library *library, size_t *ret_n);
 
-/* Names of the kernels that the kept solutions need of Kernels.so-000-<arch>.hsaco, as the peer names them and in the order in which its
- * solutions ask for them, with the index of a solution that asks. A name may be told more than once. Stops when the callback returns non-zero
- * and returns that. */
+/*
+ * Names of the kernels that the kept solutions need of Kernels.so-000-<arch>.hsaco, as the peer names them and in the order in
+ * which its solutions ask for them, with the index of a solution that asks. A name may be told more than once. Stops when the
+ * callback returns non-zero and returns that.
+ */
 typedef int (*logic_helper_callback)(void *userdata, const char *name, size_t solution);
 int logic_foreach_helper(const struct logic_library *library, logic_helper_callback callback, void *userdata);
 
 /*
- * A solution as its file gives it, for a generator that reads it for itself: one JSON object with the solution's map under "Solution", keys
- * in the file's order, and what the head of the file says under the names that upstream's loader uses (LibraryIO.parseLibraryLogicList).
- * Scalars have the types that this loader gives them (CustomYamlLoader.parse_scalar).
+ * A solution as its file gives it, for a generator that reads it for itself: one JSON object with the solution's map under
+ * "Solution", keys in the file's order, and what the head of the file says under the names that upstream's loader uses
+ * (LibraryIO.parseLibraryLogicList). Scalars have the types that this loader gives them (CustomYamlLoader.parse_scalar).
  *
  *     {"MinimumRequiredVersion":"4.33.0","ScheduleName":"aquavanjaram","ArchitectureName":"gfx942","CUCount":80,"ProblemType":{...},
  *      "Solution":{"1LDSBuffer":0,...}}
  *
- * SolutionIndex, SolutionNameMin and KernelNameMin are left out: they say where a solution stands and what it is called, so that the text of
- * one does not change with its neighbours. Reads the few kilobytes of the file again that this takes; any number of threads at once.
- * -ESTALE when the file is no longer the one that was loaded.
+ * SolutionIndex, SolutionNameMin and KernelNameMin are left out: they say where a solution stands and what it is called, so that
+ * the text of one does not change with its neighbours. Reads the few kilobytes of the file again that this takes; any number of
+ * threads at once. -ESTALE when the file is no longer the one that was loaded.
  */
 int logic_write_solution(const struct logic_library *library, size_t solution, struct buffer *ret_text, struct error *error);
 
@@ -189,19 +203,30 @@ struct logic_finding {
 typedef int (*logic_finding_callback)(void *userdata, const struct logic_finding *finding);
 int logic_check(const struct logic_base *base, const char *custom_kernels, logic_finding_callback callback, void *userdata);
 
-/* The same for what files of different bases have in common: those of one name in the folder of an architecture are for the same devices. */
+/*
+ * The same for what files of different bases have in common: those of one name in the folder of an architecture are for the same
+ * devices.
+ */
 int logic_check_siblings(const struct logic_base *whole, logic_finding_callback callback, void *userdata);
 
 /* The same content as YAML (TensileCreateLibrary --library-format yaml). -EINVAL: not MessagePack. */
 int logic_dat_to_yaml(const struct buffer *dat, struct buffer *ret_yaml);
 
-/* TensileLibrary_lazy_<arch>.dat: from hardware and problem type to the name of a base. Needs only the catalog (bases without fault). */
+/*
+ * TensileLibrary_lazy_<arch>.dat: from hardware and problem type to the name of a base. Needs only the catalog (bases without
+ * fault).
+ */
 int logic_write_master(const struct logic_catalog *catalog, const char *arch, struct buffer *ret_dat);
 
-/* TensileLiteLibrary_lazy_<arch>_Mapping.dat: the smallest index in each base -> the base's name. `naming` NULL: of LOGIC_NAMES_STABLE. */
+/*
+ * TensileLiteLibrary_lazy_<arch>_Mapping.dat: the smallest index in each base -> the base's name. `naming` NULL: of
+ * LOGIC_NAMES_STABLE.
+ */
 int logic_write_mapping(const struct logic_catalog *catalog, const char *arch, const struct logic_naming *naming, struct buffer *ret_dat);
 
-/* Every parameter of a solution with its value as text, whether it is semantic, a hint, or derived, and whether the generator uses it; for
- * `tensilefs show`. Stops when the callback returns non-zero. */
+/*
+ * Every parameter of a solution with its value as text, whether it is semantic, a hint, or derived, and whether the generator uses
+ * it; for `tensilefs show`. Stops when the callback returns non-zero.
+ */
 int logic_solution_foreach_parameter(const struct logic_library *library, size_t solution,
 				     int (*callback)(void *userdata, const char *key, const char *value, const char *role), void *userdata);

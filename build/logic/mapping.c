@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * TensileLiteLibrary_lazy_<arch>_Mapping.dat: the smallest index of a solution in each library -> the library's name, ascending. Recent
- * versions of hipBLASLt find the library of a solution by it (TensileCreateLibrary/Run.py of rocm-libraries: codeObjectFilesIndex).
+ * TensileLiteLibrary_lazy_<arch>_Mapping.dat: the smallest index of a solution in each library -> the library's name, ascending.
+ * Recent versions of hipBLASLt find the library of a solution by it (TensileCreateLibrary/Run.py of rocm-libraries:
+ * codeObjectFilesIndex).
  */
 #include "build/logic/dat.h"
 #include "build/logic/library.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whoever may write into a logic folder shall not make us read what only we may read. So a link of somebody else is followed only while
- * its whole way stays inside, which the kernel sees to (openat2(2), RESOLVE_BENEATH; since Linux 5.6), as a look at the way before opening would
- * be a look at what may be gone by then. A link that we or root made leads anywhere, as does a path that we are given: who puts a library
- * together from links to files elsewhere means them.
+ * Whoever may write into a logic folder shall not make us read what only we may read. So a link of somebody else is followed only
+ * while its whole way stays inside, which the kernel sees to (openat2(2), RESOLVE_BENEATH; since Linux 5.6), as a look at the way
+ * before opening would be a look at what may be gone by then. A link that we or root made leads anywhere, as does a path that we
+ * are given: who puts a library together from links to files elsewhere means them.
  */
 #include "build/logic/open.h"
 
@@ -17,7 +17,10 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-/* EAGAIN: there was a ".." on the way, and something was renamed meanwhile, wherever on the machine; the next attempt is as likely to succeed. */
+/*
+ * EAGAIN: there was a ".." on the way, and something was renamed meanwhile, wherever on the machine; the next attempt is as likely
+ * to succeed.
+ */
 static int open_beneath(int folder, const char *name, int flags)
 {
 	struct open_how how = { .flags = (uint64_t)(flags | O_CLOEXEC), .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS };

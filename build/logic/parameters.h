@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The parameters of a solution: one table (parameters.inc), their values, and the kernel names made from them. Internal to build/logic. */
+/*
+ * The parameters of a solution: one table (parameters.inc), their values, and the kernel names made from them. Internal to
+ * build/logic.
+ */
 #pragma once
 
 #include "build/logic/problem.h"
@@ -51,19 +54,24 @@ struct solution {
 	int local_split_u, num_threads;
 	int elements_per_thread;
 	int stagger_stride_shift;
-	int global_accumulation;	/* 0 none, 1 SingleBuffer, 2 MultipleBuffer, 3 MultipleBufferSingleKernel, 4 PartialsBuffer */
+	/* 0 none, 1 SingleBuffer, 2 MultipleBuffer, 3 MultipleBufferSingleKernel, 4 PartialsBuffer */
+	int global_accumulation;
 	int workspace_per_element_c, workspace_per_element_bias;	/* bytes */
 	/* InternalSupportParams */
 	struct logic_value kernarg_version, user_gsu, custom_wgm, custom_stagger_u, universal_args;
 };
 
-/* Reads the keys of a solution's map into a solution that is zero; lists go to `arena`. -EINVAL with file, line, key and value for a key
- * that is unknown or a value of the wrong kind. */
+/*
+ * Reads the keys of a solution's map into a solution that is zero; lists go to `arena`. -EINVAL with file, line, key and value for
+ * a key that is unknown or a value of the wrong kind.
+ */
 int solution_read(struct arena *arena, const struct yaml *yaml, const struct yaml_node *map, struct solution *solution,
 		  struct error *error);
 
-/* Replaces parameters of a hand-written kernel by those that its source in `folder` gives under custom.config, which is what the kernel
- * really is and supports; the logic's are those it was tuned under. -ENOENT without such a source, -EINVAL for a bad one. */
+/*
+ * Replaces parameters of a hand-written kernel by those that its source in `folder` gives under custom.config, which is what the
+ * kernel really is and supports; the logic's are those it was tuned under. -ENOENT without such a source, -EINVAL for a bad one.
+ */
 int solution_read_custom(struct arena *arena, const char *folder, struct solution *solution, struct error *error);
 
 /* Corrects and completes what solution_read() left: see derive.c. -EINVAL, with a reason of a few words, when parameters contradict
@@ -71,8 +79,10 @@ int solution_read_custom(struct arena *arena, const char *folder, struct solutio
 int solution_derive(struct arena *arena, const char *arch, const struct logic_problem *problem, struct solution *solution,
 		    struct error *error);
 
-/* Compares what a file says with what was derived: a file with another MacroTile than its parameters give was edited by hand or is of an
- * incompatible version. Same errors. */
+/*
+ * Compares what a file says with what was derived: a file with another MacroTile than its parameters give was edited by hand or is
+ * of an incompatible version. Same errors.
+ */
 int solution_check(const struct yaml_node *map, const struct solution *solution, struct error *error);
 
 /* As the generator wants it. -EOPNOTSUPP with a reason when it cannot be said in its terms. */

@@ -17,7 +17,8 @@ struct field {
 	const char *key;
 	enum field_kind kind;
 	size_t offset;
-	int normal;		/* default of FLAG and VALUE when normalised; as written, an absent key is off but for UseBeta and StridedBatched */
+	/* Default of FLAG and VALUE when normalised; as written, an absent key is off but for UseBeta and StridedBatched. */
+	int normal;
 };
 
 #define AT(member) offsetof(struct logic_problem, member)
@@ -262,7 +263,9 @@ static const void *find_field(const char *text)
 	return bsearch(text, fields, ARRAY_SIZE(fields), sizeof(fields[0]), compare_field);
 }
 
-/* The types a bias may have when the file does not say: of the input, the result and the computation (getBiasDataTypeListDefault). */
+/*
+ * The types a bias may have when the file does not say: of the input, the result and the computation (getBiasDataTypeListDefault).
+ */
 static unsigned default_bias_types(const struct logic_problem *problem, int *types)
 {
 	const int candidates[] = { problem->in, problem->compute, problem->d };

@@ -62,8 +62,10 @@ void logic_problem_operation(const struct logic_problem *problem, char ret_text[
 void logic_problem_print_base(const struct logic_problem *problem, const char *perf_metric, int cu_count, const char *arch,
 			      struct buffer *text);
 
-/* How kernel names begin: "Cijk_Ailk_Bljk_HHS_BH_Bias_HAS_SAV_UserArgs". `grouped` false leaves GroupedGemm out. With `complete` nothing is
- * left out that changes code: names of LOGIC_NAMES_STABLE. */
+/*
+ * How kernel names begin: "Cijk_Ailk_Bljk_HHS_BH_Bias_HAS_SAV_UserArgs". `grouped` false leaves GroupedGemm out. With `complete`
+ * nothing is left out that changes code: names of LOGIC_NAMES_STABLE.
+ */
 void logic_problem_print_name(const struct logic_problem *problem, bool grouped, bool complete, struct buffer *text);
 
 /* As the generator wants it. -EOPNOTSUPP for types it has no number for. */

@@ -2,9 +2,9 @@
 /*
  * Solutions as their files give them; see logic_write_solution().
  *
- * The text of a solution is four times what is kept of it, and most of it is never asked for. So only the place is kept, and the text read
- * again from there: in block style a map ends where a line is indented less than its keys. A file in which the place of a solution is not known
- * is read again as a whole.
+ * The text of a solution is four times what is kept of it, and most of it is never asked for. So only the place is kept, and the
+ * text read again from there: in block style a map ends where a line is indented less than its keys. A file in which the place of a
+ * solution is not known is read again as a whole.
  */
 #include "build/logic/library.h"
 

@@ -8,9 +8,8 @@
  *             ...
  *
  * libyaml's events are the parser, but for texts so simple that a line at a time does; what is built here is bounded in memory and
- * depth, and refuses what a logic file never needs and an attacker loves: aliases, duplicate keys, keys that are not scalars, several
- * documents, lines and files of absurd size.
- * Errors are located: "'path': line 12, column 3: ...".
+ * depth, and refuses what a logic file never needs and an attacker loves: aliases, duplicate keys, keys that are not scalars,
+ * several documents, lines and files of absurd size. Errors are located: "'path': line 12, column 3: ...".
  *
  * Scalars stay text until somebody asks. yaml_scalar() resolves them as the peer's loader does (CustomYamlLoader.parse_scalar):
  * true/yes, false/no, null/~/empty when plain, integers, anything else that reads as a float, or a string. Quotes do not make a
@@ -44,7 +43,7 @@ struct yaml_node {
 	uint16_t column;		/* of a list or map in block style: where it begins in its line, from 0 */
 	uint32_t line;			/* from 1 */
 	uint32_t n;			/* scalar: bytes; list, map: children */
-	uint32_t offset;		/* of a list or map in block style: the byte where it begins; 0: not known, or in flow style */
+	uint32_t offset;		/* of a list or map in block style: where it begins; 0: not known, or in flow style */
 	const struct yaml_key *key;	/* of this child of a map, else NULL */
 	union {
 		const char *text;	/* scalar, with a terminating NUL */
@@ -74,9 +73,11 @@ struct yaml {
 void yaml_release(struct yaml *yaml);
 #define _cleanup_yaml_ _cleanup_(yaml_release)
 
-/* Reads an open file. With n_entries > 0 the root has to be a list, and reading stops after that many entries (or the list's end), having
- * looked at no more of the file than that takes. `path` must live as long as `yaml`. -errno of read, -EINVAL for bad YAML,
- * -EFBIG for more than the limits. */
+/*
+ * Reads an open file. With n_entries > 0 the root has to be a list, and reading stops after that many entries (or the list's end),
+ * having looked at no more of the file than that takes. `path` must live as long as `yaml`. -errno of read, -EINVAL for bad YAML,
+ * -EFBIG for more than the limits.
+ */
 int yaml_read(struct yaml *yaml, const char *path, int fd, unsigned n_entries, struct error *error);
 
 struct stat;

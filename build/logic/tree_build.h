@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* How trees are built, for the two readers behind yaml_read(): events.c takes any YAML, plain.c a simple form of it fast. Internal to both. */
+/*
+ * How trees are built, for the two readers behind yaml_read(): events.c takes any YAML, plain.c a simple form of it fast. Internal
+ * to both.
+ */
 #pragma once
 
 #include "build/logic/tree.h"
@@ -7,7 +10,8 @@
 #define TREE_LARGEST ((size_t)1 << 30)	/* bytes of nodes and texts */
 #define TREE_LONGEST_LINE (1u << 20)
 #define TREE_DEEPEST 32
-#define TREE_MOST_KEYS 16384		/* different ones; hipBLASLt's files have less than 500, and finding one takes longer the more there are */
+/* Different ones. hipBLASLt's files have less than 500, and finding one takes longer the more there are. */
+#define TREE_MOST_KEYS 16384
 
 struct tree_builder {
 	struct yaml *yaml;
@@ -30,7 +34,10 @@ const struct yaml_node *tree_close(struct tree_builder *builder);
 /* The key of the next child of the innermost open map. -ENOMEM, -E2BIG. */
 int tree_set_key(struct tree_builder *builder, const char *text, size_t length);
 
-/* 0; -ENOMEM; or -EOPNOTSUPP when the text is not of the simple form, good or bad: then `yaml` has to be released and read by events. */
+/*
+ * 0; -ENOMEM; or -EOPNOTSUPP when the text is not of the simple form, good or bad: then `yaml` has to be released and read by
+ * events.
+ */
 int yaml_parse_plain(struct yaml *yaml, const char *text, size_t size);
 
 /* Any YAML, by libyaml's events. `fd` -1: from memory. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Libraries that are not loaded piece by piece: all files of an architecture, or of several, as one base. Files of bases with a fault are
- * left out, as a part of them would silently be another library.
+ * Libraries that are not loaded piece by piece: all files of an architecture, or of several, as one base. Files of bases with a
+ * fault are left out, as a part of them would silently be another library.
  */
 #include "build/logic/catalog.h"
 

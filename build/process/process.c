@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * posix_spawn prepares everything before the fork and reports a failed exec as its own result (glibc: CLONE_VFORK with a shared error
- * slot), so that "cannot run it" and "it failed" cannot be confused.
+ * posix_spawn prepares everything before the fork and reports a failed exec as its own result (glibc: CLONE_VFORK with a shared
+ * error slot), so that "cannot run it" and "it failed" cannot be confused.
  */
 #include "build/process/process.h"
 
@@ -57,7 +57,10 @@ static int environment_init(struct environment *environment, const char *const *
 
 /* ---- starting --------------------------------------------------------------------------------------------------------- */
 
-/* What the file actions read from: copies of the descriptors above all that are written to, so that none is overwritten before its turn. */
+/*
+ * What the file actions read from: copies of the descriptors above all that are written to, so that none is overwritten before its
+ * turn.
+ */
 struct sources {
 	int fds[PROCESS_DESCRIPTORS];
 	unsigned n;
@@ -183,9 +186,9 @@ static int hear(const struct process *process, struct pollfd *source, struct pro
 }
 
 /*
- * Hears a process until it has ended, which its pidfd tells. Its stderr does not: it may close that and go on, and what it leaves behind may
- * keep it open. Only where there is no pidfd (-1: filters of system calls that do not know them) the end of file has to do. -ETIMEDOUT,
- * -ECANCELED.
+ * Hears a process until it has ended, which its pidfd tells. Its stderr does not: it may close that and go on, and what it leaves
+ * behind may keep it open. Only where there is no pidfd (-1: filters of system calls that do not know them) the end of file has to
+ * do. -ETIMEDOUT, -ECANCELED.
  */
 static int wait_for_end(const struct process *process, int pidfd, int said, struct process_tail *tail)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Programs that the build runs: the linker, the assembler, python. What they inherit is the same for all, so that their output depends
- * on nothing but their input: the descriptors that are given and no other, an empty signal mask, no ignored signals, and an environment
- * of PATH, LD_LIBRARY_PATH and TMPDIR as we have them, LC_ALL=C, and what is added. Each leads a process group of its own, so that it
- * can be killed together with all that it starts: kill(-pid, SIGKILL).
+ * Programs that the build runs: the linker, the assembler, python. What they inherit is the same for all, so that their output
+ * depends on nothing but their input: the descriptors that are given and no other, an empty signal mask, no ignored signals, and an
+ * environment of PATH, LD_LIBRARY_PATH and TMPDIR as we have them, LC_ALL=C, and what is added. Each leads a process group of its
+ * own, so that it can be killed together with all that it starts: kill(-pid, SIGKILL).
  *
  * They are waited for: a process that ignores SIGCHLD, or waits for children that it does not know, cannot tell how they ended.
  */
@@ -20,15 +20,16 @@
  * Runs a program and waits for it. 0 is /dev/null, 1 is `output`, 2 a pipe whose end is kept, 3 is `input` (-1: none).
  *
  * 0 when it ended with status 0. -ENOENT, -EACCES ... when it could not be started; -EIO when it ended otherwise: the message has
- * the command, the exit status or signal, and the end of its stderr as one line. -ETIMEDOUT and -ECANCELED when it was killed because it
- * ran longer than `seconds` or because `stop` was readable. However it ends, what it started and is still in its group is killed.
+ * the command, the exit status or signal, and the end of its stderr as one line. -ETIMEDOUT and -ECANCELED when it was killed
+ * because it ran longer than `seconds` or because `stop` was readable. However it ends, what it started and is still in its group
+ * is killed.
  */
 struct process {
 	const char *const *argv;	/* NULL-terminated; argv[0] is a path, PATH is not searched */
 	int input, output;
 	unsigned seconds;		/* 0: no limit */
 	int stop;			/* a descriptor, or -1 */
-	struct buffer *said;		/* gets what it wrote to stderr, from the beginning, PROCESS_SAID_MOST bytes at most; or NULL */
+	struct buffer *said;		/* gets the first PROCESS_SAID_MOST bytes of what it wrote to stderr; or NULL */
 	int *status;			/* set to what waitpid() said when it ended by itself, otherwise left as it is; or NULL */
 };
 

@@ -8,7 +8,8 @@
  *     program_stop(program);                                     // kills what runs; from now on -ECANCELED
  *     program_unref(program);
  *
- * It is asked once, and again when the file behind its path has changed (an upgrade under a live mount). Any number of threads may use one.
+ * It is asked once, and again when the file behind its path has changed (an upgrade under a live mount). Any number of threads may
+ * use one.
  */
 #pragma once
 
@@ -18,13 +19,14 @@ struct program;
 
 struct program_kind {
 	const char *what;		/* "assembler", for messages */
-	const char *const *names;	/* NULL-terminated. Tried in turn: names on PATH, and paths below $ROCM_PATH or /opt/rocm: "bin/hipcc" */
+	/* NULL-terminated. Tried in turn: names on PATH, and paths below $ROCM_PATH or /opt/rocm: "bin/hipcc". */
+	const char *const *names;
 	const char *missing;		/* what to say when there is none of them: what to install, how to name one */
 	unsigned seconds;		/* how long a run may take */
 
 	/*
-	 * Who is the program at `path`? *ret_identity is malloc memory: all that its output depends on, no path. A message and a negative errno when
-	 * it will not do. *ret_variant is the caller's.
+	 * Who is the program at `path`? *ret_identity is malloc memory: all that its output depends on, no path. A message and a
+	 * negative errno when it will not do. *ret_variant is the caller's.
 	 */
 	int (*ask)(struct program *program, const char *path, char **ret_identity, unsigned *ret_variant, struct error *error);
 };
@@ -40,12 +42,15 @@ struct program *program_unref(struct program *program);		/* accepts NULL, return
 void program_stop(struct program *program);
 
 /*
- * Finds it, or sees that it is the same as before. What comes back lives as long as the program. -ENOENT when there is none, with the
- * reason why the first that was found will not do; what ask() says when `wanted` will not do. Tried again at the next call.
+ * Finds it, or sees that it is the same as before. What comes back lives as long as the program. -ENOENT when there is none, with
+ * the reason why the first that was found will not do; what ask() says when `wanted` will not do. Tried again at the next call.
  */
 int program_identify(struct program *program, const struct program_found **ret_found, struct error *error);
 
-/* A file of that name that can be run: on PATH, or below ROCm's folder, or `name` itself when it is a path. Malloc memory; NULL: none. */
+/*
+ * A file of that name that can be run: on PATH, or below ROCm's folder, or `name` itself when it is a path. Malloc memory; NULL:
+ * none.
+ */
 char *program_search(const char *name);
 
 struct program_call {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * TensileLite finds out what the assembler can do by hundreds of runs of it, one for each snippet and target. Here the worker says what it would
- * ask, the assembler judges all of it in one run or two, and what it said is kept.
+ * TensileLite finds out what the assembler can do by hundreds of runs of it, one for each snippet and target. Here the worker says
+ * what it would ask, the assembler judges all of it in one run or two, and what it said is kept.
  */
 #include "build/upstream/upstream_internal.h"
 

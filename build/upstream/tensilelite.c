@@ -9,8 +9,8 @@
 #include <time.h>
 
 /*
- * A file that was written a moment ago may be written again without another time or size: the clock that stamps files goes in steps. What was
- * read of such files is not relied on.
+ * A file that was written a moment ago may be written again without another time or size: the clock that stamps files goes in
+ * steps. What was read of such files is not relied on.
  */
 #define SETTLED_NS (INT64_C(1000000000))
 

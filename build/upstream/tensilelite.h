@@ -2,8 +2,8 @@
 /*
  * The files of the user's TensileLite: what kernels depend on, and whether it is still the same.
  *
- * Its digest is SHA-256 over names and contents of everything below FOLDER/Tensile that has a part in kernels: *.py, hand-written kernels
- * (*.s) and headers of helper kernels (*.h). Times, places and the caches of python have none.
+ * Its digest is SHA-256 over names and contents of everything below FOLDER/Tensile that has a part in kernels: *.py, hand-written
+ * kernels (*.s) and headers of helper kernels (*.h). Times, places and the caches of python have none.
  */
 #pragma once
 
@@ -19,8 +19,8 @@ struct tensilelite *tensilelite_unref(struct tensilelite *tensilelite);	/* accep
 const char *tensilelite_folder(const struct tensilelite *tensilelite);	/* as an absolute path */
 
 /*
- * The digest, 64 hex digits. Looks at the files' sizes and times, and reads them again (26 MB in hipBLASLt) when one has changed. Not
- * thread-safe: the caller has a lock.
+ * The digest, 64 hex digits. Looks at the files' sizes and times, and reads them again (26 MB in hipBLASLt) when one has changed.
+ * Not thread-safe: the caller has a lock.
  */
 #define TENSILELITE_DIGEST 65
 int tensilelite_identify(struct tensilelite *tensilelite, char ret_digest[static TENSILELITE_DIGEST], struct error *error);

@@ -60,7 +60,10 @@ static int make_program(void)
 	return fd;
 }
 
-/* Sets of strings have one order in every process; python finds the user's modules, and writes what it compiles where he wants it or not. */
+/*
+ * Sets of strings have one order in every process; python finds the user's modules, and writes what it compiles where he wants it
+ * or not.
+ */
 static int init_environment(struct upstream *upstream)
 {
 	static const char *const taken[] = { "HOME", "PYTHONPATH", "PYTHONDONTWRITEBYTECODE" };

@@ -10,8 +10,8 @@
  *
  *     request ──> worker (python3, TensileLite loaded once) ──> assembly text ──> assembler ──> object
  *
- * The parts: worker.py is the program that imports TensileLite; workers.h runs as many of it as there may be; tensilelite.h sees when its files
- * change; assembler.h assembles, and answers which instructions the assembler knows; hip.h compiles helper kernels.
+ * The parts: worker.py is the program that imports TensileLite; workers.h runs as many of it as there may be; tensilelite.h sees
+ * when its files change; assembler.h assembles, and answers which instructions the assembler knows; hip.h compiles helper kernels.
  * Nothing of TensileLite is part of this program: what it says and does is the checkout's that the user names.
  *
  * Kernels are made as for a compiler that preloads kernel arguments (ROCm 6.2 and later), as the metadata assumes it.
@@ -25,7 +25,7 @@
 struct upstream;
 
 struct upstream_options {
-	const char *tensilelite;	/* folder that holds Tensile/__init__.py: hipBLASLt's "tensilelite"; see worker.py for which can be driven */
+	const char *tensilelite;	/* folder that holds Tensile/__init__.py: hipBLASLt's "tensilelite"; which: see worker.py */
 	const char *python;		/* NULL: python3 on PATH */
 	const char *assembler;		/* NULL: see assembler.h */
 	const char *hip_compiler;	/* NULL: see hip.h */
@@ -42,10 +42,10 @@ DEFINE_CLEANUP(struct upstream *, upstream_unref)
 void upstream_stop(struct upstream *upstream);
 
 /*
- * What the generated objects depend on besides the request: a digest of TensileLite's files (their content, not their times or paths), of
- * the worker, the version of python, the version of the assembler, the code object version. The text lives as long as the upstream, and equal
- * texts are one pointer. Looked at again when a file's identity has changed, at most ten times a second. Blocks on programs and on reading
- * TensileLite the first time.
+ * What the generated objects depend on besides the request: a digest of TensileLite's files (their content, not their times or
+ * paths), of the worker, the version of python, the version of the assembler, the code object version. The text lives as long as
+ * the upstream, and equal texts are one pointer. Looked at again when a file's identity has changed, at most ten times a second.
+ * Blocks on programs and on reading TensileLite the first time.
  */
 int upstream_identify(struct upstream *upstream, const char **ret_identity, struct error *error);
 
@@ -63,9 +63,9 @@ struct upstream_solution {
 };
 
 /*
- * Generates and assembles one kernel. -EIO: the worker raised (the message has the end of its traceback), died, did not answer in time
- * (-ETIMEDOUT) or gave text that the assembler refuses (its first message); -ESTALE: TensileLite or a program changed meanwhile;
- * -ECANCELED after upstream_stop(). A worker that failed is replaced.
+ * Generates and assembles one kernel. -EIO: the worker raised (the message has the end of its traceback), died, did not answer in
+ * time (-ETIMEDOUT) or gave text that the assembler refuses (its first message); -ESTALE: TensileLite or a program changed
+ * meanwhile; -ECANCELED after upstream_stop(). A worker that failed is replaced.
  */
 int upstream_kernel(struct upstream *upstream, const struct upstream_solution *solution, struct buffer *ret_object, struct error *error);
 
@@ -79,9 +79,9 @@ int upstream_print(struct upstream *upstream, const struct upstream_solution *so
 int upstream_caps(struct upstream *upstream, const char *arch, struct buffer *ret_json, struct error *error);
 
 /*
- * The helper kernels of an arch as one code object (Kernels.so-000-<arch>.hsaco): their sources as TensileLite writes them, compiled by the
- * HIP compiler. `names` in the order in which they are to stand in the source; each of them is one that one of the `solutions` asks for. -ENOENT
- * when there is no HIP compiler.
+ * The helper kernels of an arch as one code object (Kernels.so-000-<arch>.hsaco): their sources as TensileLite writes them,
+ * compiled by the HIP compiler. `names` in the order in which they are to stand in the source; each of them is one that one of the
+ * `solutions` asks for. -ENOENT when there is no HIP compiler.
  */
 int upstream_helpers(struct upstream *upstream, const char *arch, const struct upstream_solution *solutions, size_t n_solutions,
 		     const char *const *names, size_t n_names, struct buffer *ret_code_object, struct error *error);

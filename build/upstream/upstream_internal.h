@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the parts of upstream.h share: upstream.c has its life and editions, questions.c what the assembler can do, requests.c kernels and helpers.
+ * What the parts of upstream.h share: upstream.c has its life and editions, questions.c what the assembler can do, requests.c
+ * kernels and helpers.
  *
- * Everything that objects depend on besides a request is one `edition`: TensileLite's files, python, the assembler. A change makes another edition
- * with workers of its own, as those of the old one have loaded the old files; these end when they have been idle for a while. All editions
- * are kept, as their texts are handed out.
+ * Everything that objects depend on besides a request is one `edition`: TensileLite's files, python, the assembler. A change makes
+ * another edition with workers of its own, as those of the old one have loaded the old files; these end when they have been idle
+ * for a while. All editions are kept, as their texts are handed out.
  */
 #pragma once
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A socket and not a pair of pipes: sending to a worker that has died must not raise SIGPIPE in a program that is not ours alone. Requests,
- * replies and stderr are served by one poll(), so that a worker that writes before it has read everything, or floods stderr, blocks nobody.
+ * A socket and not a pair of pipes: sending to a worker that has died must not raise SIGPIPE in a program that is not ours alone.
+ * Requests, replies and stderr are served by one poll(), so that a worker that writes before it has read everything, or floods
+ * stderr, blocks nobody.
  */
 #include "build/upstream/workers.h"
 #include "build/process/process.h"
@@ -209,8 +210,8 @@ static int receive_more(struct exchange *exchange)
 }
 
 /*
- * 0 when the reply is complete, -EPIPE when the worker ended, or what went wrong. A reply before the end of the request is none: the worker
- * would take the next request for the rest of this one.
+ * 0 when the reply is complete, -EPIPE when the worker ended, or what went wrong. A reply before the end of the request is none:
+ * the worker would take the next request for the rest of this one.
  */
 static int exchange_run(struct exchange *exchange, int64_t deadline, int stop)
 {

@@ -7,10 +7,11 @@
  *     workers_stop(workers);
  *     workers_unref(workers);
  *
- * The program is any that speaks the protocol, whose description stands in worker.py: that one, and the stand-ins of the tests, which also
- * crash, hang, flood stderr and answer nonsense. It finds /dev/null at descriptor 0, a pipe whose end is kept for messages at 1 and 2, the
- * socket at 3, and `program` at 4. A process is started when a request finds no idle one and there are fewer than `most`. One that fails,
- * dies or is late is killed with all that it started, waited for, and its place is free again. One that refuses a request lives on.
+ * The program is any that speaks the protocol, whose description stands in worker.py: that one, and the stand-ins of the tests,
+ * which also crash, hang, flood stderr and answer nonsense. It finds /dev/null at descriptor 0, a pipe whose end is kept for
+ * messages at 1 and 2, the socket at 3, and `program` at 4. A process is started when a request finds no idle one and there are
+ * fewer than `most`. One that fails, dies or is late is killed with all that it started, waited for, and its place is free again.
+ * One that refuses a request lives on.
  */
 #pragma once
 
@@ -35,8 +36,8 @@ DEFINE_CLEANUP(struct workers *, workers_unref)
 void workers_stop(struct workers *workers);		/* kills all; what waits or comes gets -ECANCELED */
 
 /*
- * One request, on an idle worker or a new one; waits for one when all are busy. -EIO: it refused, and the text is its reason, or it died
- * (exit status or signal, and the end of its stderr); -ETIMEDOUT; -EPROTO: what it wrote is no reply; -ECANCELED; -ENOENT, -EACCES ... when
- * it cannot be started.
+ * One request, on an idle worker or a new one; waits for one when all are busy. -EIO: it refused, and the text is its reason, or it
+ * died (exit status or signal, and the end of its stderr); -ETIMEDOUT; -EPROTO: what it wrote is no reply; -ECANCELED; -ENOENT,
+ * -EACCES ... when it cannot be started.
  */
 int workers_ask(struct workers *workers, const char *kind, const void *body, size_t size, struct buffer *ret_reply, struct error *error);

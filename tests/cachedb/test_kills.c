@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kill -9 at random points, a thousand times. Workers share a cache, in which each owns some keys: it puts, deletes, pins, evicts and
- * compacts, and reads those of all. It says before and after each change of an own key what it does, in memory that outlives it; who
- * takes its place compares that with what is there. So a committed value that is lost, a deleted one that is back and a wrong byte are each
- * seen by the next worker, while the others go on.
+ * kill -9 at random points, a thousand times. Workers share a cache, in which each owns some keys: it puts, deletes, pins, evicts
+ * and compacts, and reads those of all. It says before and after each change of an own key what it does, in memory that outlives
+ * it; who takes its place compares that with what is there. So a committed value that is lost, a deleted one that is back and a
+ * wrong byte are each seen by the next worker, while the others go on.
  *
  * The number of kills can be given: test_cachedb_kills [N].
  */
@@ -163,7 +163,9 @@ static void must_be_sound(const char *path)
 	must_be_consistent(path);
 }
 
-/* Half of them die at any time, also while they are opening the cache; the others after so many steps, however slow the machine is. */
+/*
+ * Half of them die at any time, also while they are opening the cache; the others after so many steps, however slow the machine is.
+ */
 static void let_live(const struct worker *worker, unsigned *seed, unsigned *promised)
 {
 	const struct life *life = &worker->lives[worker->id];

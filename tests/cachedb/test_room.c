@@ -225,7 +225,7 @@ static int fill_up_to_min_free(const char *path)
 	for (unsigned n = 0; n < 100; n++) {
 		put_value(db, n, n % 3 ? 700000 : 20000);
 		must_have(db, n, n % 3 ? 700000 : 20000);
-		assert_true(free_of(path) > 7 * MIB);		/* of 32; what a commit writes beside values is not counted so exactly */
+		assert_true(free_of(path) > 7 * MIB);		/* of 32; what a commit writes beside values is only guessed */
 	}
 	must_lack(db, 1);
 	assert_true(statistics_of(db).bytes > 12 * MIB);

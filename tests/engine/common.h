@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * For the tests of the engine and of the mount: scratch folders, copies of the sample logic, made-up linkers, numbers of the status.
+ * For the tests of the engine and of the mount: scratch folders, copies of the sample logic, made-up linkers, numbers of the
+ * status.
  */
 #pragma once
 
@@ -22,8 +23,8 @@ const char *make_linker(void **state, const char *name, const char *body);
 const char *real_linker(void);		/* an absolute path; ends the program with 77 (skipped) when there is none */
 
 /*
- * A stand-in for the user's TensileLite: a folder that has nothing but its name, and a python that runs standin.py, which says what it leaves in
- * the scratch folder. Skips the test where there is no python3.
+ * A stand-in for the user's TensileLite: a folder that has nothing but its name, and a python that runs standin.py, which says what
+ * it leaves in the scratch folder. Skips the test where there is no python3.
  */
 struct standin {
 	const char *folder, *python;

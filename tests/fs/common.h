@@ -29,10 +29,15 @@ struct mount mount_logic(void **state, const char *logic, const char *arguments)
 /* Unmounts with SIGTERM and waits for the daemon; its exit status. */
 int mount_end(struct mount *mount);
 
-/* Makes logic with `n` bases of one kernel each, all different: one file for devices of 1, 2, 3 ... compute units. Static memory, as in_scratch(). */
+/*
+ * Makes logic with `n` bases of one kernel each, all different: one file for devices of 1, 2, 3 ... compute units. Static memory,
+ * as in_scratch().
+ */
 const char *many_bases(void **state, const char *name, size_t n);
 
-/* The n-th file of the mount's gfx942 with that suffix, without looking at more than names; static memory, the last 8 stay valid. */
+/*
+ * The n-th file of the mount's gfx942 with that suffix, without looking at more than names; static memory, the last 8 stay valid.
+ */
 const char *file_in(const struct mount *mount, const char *suffix, unsigned n);
 
 uint64_t mount_number(const struct mount *mount, const char *key);	/* of .tensilefs/status, at any depth */

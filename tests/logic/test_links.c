@@ -18,7 +18,10 @@ static void link_of(uid_t owner, const char *target, const char *place)
 	assert_int_equal(lchown(place, owner, (gid_t)-1), 0);
 }
 
-/* Whoever writes logic does not make us read other files: not by links of any kind, and not by one that is put there after the scan. */
+/*
+ * Whoever writes logic does not make us read other files: not by links of any kind, and not by one that is put there after the
+ * scan.
+ */
 static void links_that_lead_out_of_the_folder_are_named_and_not_read(void **state)
 {
 	char *outside = make_folder(), *folder = make_folder(), *good = sample(GOOD), place[4096], target[4096];

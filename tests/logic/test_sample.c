@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The sample library: names and metadata are those that the peer makes of it, and nothing but the solutions decides about stable ones. */
+/*
+ * The sample library: names and metadata are those that the peer makes of it, and nothing but the solutions decides about stable
+ * ones.
+ */
 #include "tests/logic/common.h"
 
 #include <math.h>
