@@ -105,10 +105,24 @@ int mountpoint_check_empty(const char *mountpoint, struct error *error)
 	return error_set(error, -ENOTEMPTY, "'%s' is not empty: what it holds would be hidden (-o nonempty mounts anyway)", mountpoint);
 }
 
+static bool is_below(const char *path, const char *folder)
+{
+	size_t length = strlen(folder);
+
+	length -= length && folder[length - 1] == '/';		/* of "/" */
+	return strncmp(path, folder, length) == 0 && (!path[length] || path[length] == '/');
+}
+
 bool mountpoint_hides(const char *mountpoint, const char *path)
 {
 	_cleanup_free_ char *real = realpath(path, NULL);
-	size_t length = strlen(mountpoint);
 
-	return real && strncmp(real, mountpoint, length) == 0 && (!real[length] || real[length] == '/');
+	return real && is_below(real, mountpoint);
+}
+
+bool mountpoint_is_below(const char *mountpoint, const char *path)
+{
+	_cleanup_free_ char *real = realpath(path, NULL);
+
+	return real && is_below(mountpoint, real);
 }

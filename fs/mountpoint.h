@@ -24,6 +24,9 @@ int mountpoint_check_empty(const char *mountpoint, struct error *error);
 /* Would a mount on the absolute path `mountpoint` hide `path`? */
 bool mountpoint_hides(const char *mountpoint, const char *path);
 
+/* Would it be found below `path`? */
+bool mountpoint_is_below(const char *mountpoint, const char *path);
+
 /* Lazily: the name is gone at once, open files live on; else only a mount that nobody uses. Normal users need the setuid helper for it. */
 int mountpoint_unmount(const char *mountpoint, bool lazily);
 

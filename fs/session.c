@@ -108,13 +108,15 @@ struct inside {
 };
 
 /* What a build reads or runs must not lie inside the mount: the build would wait for itself. */
-static int check_outside(void *userdata, const char *what, const char *path)
+static int check_outside(void *userdata, const char *what, const char *path, bool walked)
 {
 	const struct inside *inside = userdata;
 
-	if (!mountpoint_hides(inside->mountpoint, path))
-		return 0;
-	return error_set(inside->error, -ELOOP, "%s '%s' lies inside the mountpoint '%s'", what, path, inside->mountpoint);
+	if (mountpoint_hides(inside->mountpoint, path))
+		return error_set(inside->error, -ELOOP, "%s '%s' lies inside the mountpoint '%s'", what, path, inside->mountpoint);
+	if (walked && mountpoint_is_below(inside->mountpoint, path))
+		return error_set(inside->error, -ELOOP, "the mountpoint '%s' lies inside %s '%s'", inside->mountpoint, what, path);
+	return 0;
 }
 
 static int prepare_mountpoint(struct fs *fs, const char *mountpoint, struct error *error)

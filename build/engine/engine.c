@@ -278,21 +278,21 @@ const char *engine_linker_version(struct engine *engine)
 	return linker_version(engine->linker);
 }
 
-int engine_foreach_path(struct engine *engine, int (*callback)(void *userdata, const char *what, const char *path), void *userdata)
+int engine_foreach_path(struct engine *engine, engine_path_callback callback, void *userdata)
 {
 	_cleanup_free_ char *linker = linker_path(engine->linker);
 
-	int r = callback(userdata, "the logic", engine->logic);
+	int r = callback(userdata, "the logic", engine->logic, true);
 	if (r == 0 && engine->custom_kernels)
-		r = callback(userdata, "the hand-written kernels", engine->custom_kernels);
+		r = callback(userdata, "the hand-written kernels", engine->custom_kernels, false);
 	if (r == 0 && engine->tensilelite)
-		r = callback(userdata, "TensileLite", engine->tensilelite);
+		r = callback(userdata, "TensileLite", engine->tensilelite, true);
 	if (r == 0 && engine->cache_path)
-		r = callback(userdata, "the cache", engine->cache_path);
+		r = callback(userdata, "the cache", engine->cache_path, false);
 	if (r == 0 && engine->trace)
-		r = callback(userdata, "the trace", trace_path(engine->trace));
+		r = callback(userdata, "the trace", trace_path(engine->trace), false);
 	if (r == 0 && linker)
-		r = callback(userdata, "the linker", linker);
+		r = callback(userdata, "the linker", linker, false);
 	return r;
 }
 

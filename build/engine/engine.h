@@ -269,6 +269,7 @@ const char *engine_linker_version(struct engine *engine);
 
 /*
  * Everything of the options that must not lie inside a mount of this engine: calls back with the path of logic, cache, trace and
- * linker.
+ * linker. `walked`: all that it holds is looked at, so that the mount must not lie inside of it either.
  */
-int engine_foreach_path(struct engine *engine, int (*callback)(void *userdata, const char *what, const char *path), void *userdata);
+typedef int (*engine_path_callback)(void *userdata, const char *what, const char *path, bool walked);
+int engine_foreach_path(struct engine *engine, engine_path_callback callback, void *userdata);

@@ -128,6 +128,10 @@ static void test_what_a_build_needs_must_not_lie_inside_the_mountpoint(void **st
 	assert_int_equal(run(state, "mount --no-cache -o nonempty --trace '%s/trace' '%s' '%s'", mountpoint, sample_logic(), mountpoint), 1);
 	must_complain_once(state, "the trace '");
 	must_complain_once(state, "mnt/trace' lies inside the mountpoint");
+	logic = copy_logic(state, "logic", 1);
+	assert_int_equal(shell("mkdir '%s/mnt'", logic), 0);
+	assert_int_equal(run(state, "mount --no-cache '%s' '%s/mnt'", logic, logic), 1);
+	must_complain_once(state, "logic/mnt' lies inside the logic '");
 }
 
 static void test_without_home_the_cache_is_that_of_the_user(void **state)
