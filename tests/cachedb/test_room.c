@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* What stays and what goes: pins, free space of the file system, and giving space back. */
 #include "tests/cachedb/common.h"
+#include "tests/common/child.h"
 
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/mount.h>
-#include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <sys/wait.h>
 
 static struct cachedb_statistics statistics_of(struct cachedb *db)
 {
@@ -411,24 +408,10 @@ static void test_threads_read_on_while_the_file_is_replaced(void **state)
 	must_be_consistent(*state);
 }
 
-static pid_t open_elsewhere(const char *path)
+static bool open_for_good(void *path)
 {
-	int ready[2];
-	char byte;
-
-	assert_int_equal(pipe(ready), 0);
-	pid_t pid = fork_child();
-	if (!pid) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		open_cache(path, 0);
-		if (write(ready[1], "x", 1) == 1)
-			pause();
-		_exit(1);
-	}
-	close(ready[1]);
-	assert_int_equal(read(ready[0], &byte, 1), 1);
-	close(ready[0]);
-	return pid;
+	open_cache(path, 0);
+	return true;
 }
 
 static void test_a_cache_in_use_is_not_compacted(void **state)
@@ -439,14 +422,13 @@ static void test_a_cache_in_use_is_not_compacted(void **state)
 
 	put_value(db, 1, 1000);
 	cachedb_close(db);
-	pid_t other = open_elsewhere(*state);
+	pid_t other = child_hold(open_for_good, *state);
 	db = open_cache(*state, 0);
 	assert_int_equal(cachedb_compact(db, &freed, &error), -EBUSY);
 	assert_non_null(strstr(error.text, "another process uses it"));
 	must_have(db, 1, 1000);
 	put_value(db, 2, 1000);
-	kill(other, SIGKILL);
-	waitpid(other, NULL, 0);
+	child_end(other);
 	assert_int_equal(cachedb_compact(db, &freed, &error), 0);
 	must_have(db, 2, 1000);
 	cachedb_close(db);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Several threads, handles and processes on one cache. */
 #include "tests/cachedb/common.h"
+#include "tests/common/child.h"
 
 #include <lmdb.h>
 #include <pthread.h>
-#include <signal.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 
 #define N_KEYS 40
@@ -227,35 +226,26 @@ static void test_forked_child_is_refused_and_harms_nobody(void **state)
 	cachedb_close(db);
 }
 
-/* Plain LMDB in a child: opens with room for two readers, begins a read transaction, says so, and waits to be killed. */
-static pid_t start_reader(const char *path, bool begin)
+/* Plain LMDB, with room for two readers. */
+static MDB_env *open_plain(const char *path)
 {
-	int ready[2];
-	char byte;
+	MDB_env *env;
 
-	assert_int_equal(pipe(ready), 0);
-	pid_t pid = fork_child();
-	if (!pid) {
-		MDB_env *env;
-		MDB_txn *txn;
-		prctl(PR_SET_PDEATHSIG, SIGKILL);	/* also when the test fails */
-		if (mdb_env_create(&env) || mdb_env_set_maxreaders(env, 2) || mdb_env_set_mapsize(env, 1 << 26) ||
-		    mdb_env_open(env, path, MDB_NOTLS, 0600) || (begin && mdb_txn_begin(env, NULL, MDB_RDONLY, &txn)))
-			_exit(1);
-		if (write(ready[1], "x", 1) == 1)
-			pause();
-		_exit(1);
-	}
-	close(ready[1]);
-	assert_int_equal(read(ready[0], &byte, 1), 1);
-	close(ready[0]);
-	return pid;
+	return !mdb_env_create(&env) && !mdb_env_set_maxreaders(env, 2) && !mdb_env_set_mapsize(env, 1 << 26) &&
+	       !mdb_env_open(env, path, MDB_NOTLS, 0600) ? env : NULL;
 }
 
-static void end_reader(pid_t pid)
+static bool hold_open(void *path)
 {
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
+	return open_plain(path);
+}
+
+static bool hold_reader(void *path)
+{
+	MDB_env *env = open_plain(path);
+	MDB_txn *txn;
+
+	return env && !mdb_txn_begin(env, NULL, MDB_RDONLY, &txn);
 }
 
 static void test_slots_of_killed_readers_are_used_again(void **state)
@@ -267,21 +257,21 @@ static void test_slots_of_killed_readers_are_used_again(void **state)
 	cachedb_close(db);
 	snprintf(lock, sizeof(lock), "%s/lock.mdb", (const char *)*state);
 	assert_int_equal(unlink(lock), 0);
-	pid_t holder = start_reader(*state, false);	/* who makes the lock file decides how many readers there can be */
+	pid_t holder = child_hold(hold_open, *state);	/* who makes the lock file decides how many readers there can be */
 	db = open_cache(*state, 0);
-	end_reader(start_reader(*state, true));
-	end_reader(start_reader(*state, true));
+	child_end(child_hold(hold_reader, *state));
+	child_end(child_hold(hold_reader, *state));
 	must_have(db, 1, 1000);
 	put_value(db, 2, 1000);
 
-	pid_t alive[2] = { start_reader(*state, true), start_reader(*state, true) };
+	pid_t alive[2] = { child_hold(hold_reader, *state), child_hold(hold_reader, *state) };
 	struct cachedb_key key = key_of(1);
 	struct cachedb_info info;
 	assert_int_equal(cachedb_stat(db, &key, &info), -EAGAIN);	/* both slots are taken by the living */
-	end_reader(alive[0]);
+	child_end(alive[0]);
 	must_have(db, 1, 1000);
-	end_reader(alive[1]);
-	end_reader(holder);
+	child_end(alive[1]);
+	child_end(holder);
 	cachedb_close(db);
 }
 
@@ -292,9 +282,9 @@ static void test_pages_that_a_killed_reader_held_are_used_again(void **state)
 
 	put_value(db, 0, 1000);
 	cachedb_close(db);
-	pid_t reader = start_reader(*state, true);
+	pid_t reader = child_hold(hold_reader, *state);
 	db = open_cache(*state, 4 << 20);
-	end_reader(reader);
+	child_end(reader);
 	for (unsigned i = 1; i < 60; i++)
 		put_value(db, i, 1000000);
 	assert_int_equal(cachedb_get_statistics(db, &statistics), 0);

@@ -146,3 +146,28 @@ uint64_t mount_number(const struct mount *mount, const char *key)
 		fail_msg("no '%s' in the status: %s", key, text);
 	return strtoull(found + strlen(member), NULL, 10);
 }
+
+const char *build(void **state, const char *logic, const char *options)
+{
+	static unsigned n;
+	const char *out = in_scratch(state, "built-%u", n++);
+
+	if (run(state, "build --linker '%s' %s '%s' '%s'", real_linker(), options, logic, out))
+		fail_msg("%s", read_text(in_scratch(state, "err"), NULL));
+	return out;
+}
+
+const char *with_cache(void **state, const char *more)
+{
+	static char options[8][512];
+	static unsigned next;
+	char *text = options[next++ % ARRAY_SIZE(options)];
+
+	snprintf(text, sizeof(options[0]), "--cache '%s' %s", in_scratch(state, "cache"), more);
+	return text;
+}
+
+void must_be_equal(const char *a, const char *b)
+{
+	assert_int_equal(shell("diff -r '%s' '%s'", a, b), 0);
+}

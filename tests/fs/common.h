@@ -16,6 +16,14 @@ PRINTF_LIKE(2, 3) int run(void **state, const char *format, ...);
 void must_say(void **state, const char *stream, const char *words);	/* "out" or "err" */
 void must_complain_once(void **state, const char *words);		/* one clear message: one line, from the program */
 
+/* Builds into a new folder, which it returns; what is in the way of that fails the test. `options`: shell syntax. */
+const char *build(void **state, const char *logic, const char *options);
+
+/* Options for the cache in scratch/cache, and more of them; static memory, the last 8 stay valid. */
+const char *with_cache(void **state, const char *more);
+
+void must_be_equal(const char *a, const char *b);	/* folders, by all their files */
+
 void need_fuse(void);		/* ends the program with 77 (skipped) where nothing can be mounted */
 
 struct mount {

@@ -12,15 +12,6 @@
 #include <sys/wait.h>
 #include <sys/xattr.h>
 
-/* What `tensilefs build` makes of the same logic. */
-static const char *build(void **state, const char *logic, const char *options)
-{
-	const char *out = in_scratch(state, "built");
-
-	assert_int_equal(shell("'%s' build --no-cache --linker '%s' %s '%s' '%s'", tensilefs(), real_linker(), options, logic, out), 0);
-	return out;
-}
-
 static const char *base_name(const char *path)
 {
 	return strrchr(path, '/') + 1;
@@ -72,7 +63,7 @@ static void test_names_build_nothing(void **state)
 static void test_a_copy_equals_a_build(void **state)
 {
 	const char *logic = copy_logic(state, "logic", 6);
-	const char *built = build(state, logic, "");
+	const char *built = build(state, logic, "--no-cache");
 	struct mount mount = mount_logic(state, logic, "--no-cache");
 
 	assert_int_equal(shell("cp -r '%s/gfx942' '%s'", mount.path, in_scratch(state, "copy")), 0);
@@ -84,7 +75,7 @@ static void test_a_copy_equals_a_build(void **state)
 
 static void test_a_flat_mount_is_one_folder(void **state)
 {
-	const char *logic = copy_logic(state, "logic", 3), *options = "--layout flat --library merged";
+	const char *logic = copy_logic(state, "logic", 3), *options = "--no-cache --layout flat --library merged";
 	const char *built = build(state, logic, options);
 	struct mount mount = mount_logic(state, logic, "--no-cache -o layout=flat,library=merged");
 
@@ -163,7 +154,7 @@ static void test_the_first_touch_sees_the_exact_size(void **state)
 		"python3 -c 'import mmap,sys; f=open(sys.argv[1],\"rb\"); sys.stdout.buffer.write(mmap.mmap(f.fileno(), 0, prot=1))' '%s' > '%s'",
 		"bsdtar cf - '%s' 2>/dev/null | bsdtar xOf - > '%s'", "printf '' | cpio -o --quiet 2>/dev/null; head -c 100000000 '%s' > '%s'",
 	};
-	const char *built = build(state, sample_logic(), ""), *to = in_scratch(state, "read");
+	const char *built = build(state, sample_logic(), "--no-cache"), *to = in_scratch(state, "read");
 	struct mount mount = mount_logic(state, sample_logic(), "--no-cache -o ahead=0");
 	struct stat st;
 	unsigned n = 0;
@@ -398,7 +389,7 @@ static void test_assembly_logic_and_coverage_can_be_read(void **state)
 
 static void test_the_end_unmounts_and_serves_open_files(void **state)
 {
-	const char *logic = copy_logic(state, "logic", 1), *built = build(state, logic, "");
+	const char *logic = copy_logic(state, "logic", 1), *built = build(state, logic, "--no-cache");
 	struct mount mount = mount_logic(state, logic, "--no-cache");
 	const char *path = file_in(&mount, ".co", 0), *to = in_scratch(state, "read");
 	int status;
