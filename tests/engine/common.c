@@ -108,6 +108,17 @@ uint64_t status_number(struct engine *engine, const char *group, const char *key
 	return number;
 }
 
+struct artifact *get(struct engine *engine, struct engine_file *file)
+{
+	struct artifact *artifact = NULL;
+	struct error error = { 0 };
+
+	int r = engine_get(engine, file, &artifact, &error);
+	if (r < 0)
+		fail_msg("%s: %s", engine_file_name(file), error_text(&error, r));
+	return artifact;
+}
+
 struct engine_file *first_of_kind(struct engine *engine, enum engine_kind kind)
 {
 	for (size_t i = 0; i < engine_n_files(engine, 0); i++)

@@ -36,4 +36,7 @@ struct engine *open_engine(const struct engine_options *options);
 /* A number of the engine's status: status_number(engine, "built", "builds"). */
 uint64_t status_number(struct engine *engine, const char *group, const char *key);
 
+/* A file that can be made. */
+struct artifact *get(struct engine *engine, struct engine_file *file);
+
 struct engine_file *first_of_kind(struct engine *engine, enum engine_kind kind);

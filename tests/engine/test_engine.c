@@ -7,17 +7,6 @@
 
 /* ---- bytes ------------------------------------------------------------------------------------------------------------ */
 
-static struct artifact *get(struct engine *engine, struct engine_file *file)
-{
-	struct artifact *artifact = NULL;
-	struct error error = { 0 };
-
-	int r = engine_get(engine, file, &artifact, &error);
-	if (r < 0)
-		fail_msg("%s: %s", engine_file_name(file), error_text(&error, r));
-	return artifact;
-}
-
 /* All files of two engines are equal, byte by byte, and have the same hashes. */
 static void must_be_equal(struct engine *a, struct engine *b)
 {

@@ -30,17 +30,6 @@ static void behave(void **state, const char *part, const char *what)
 	write_text(in_scratch(state, "behaviour"), text);
 }
 
-static struct artifact *get(struct engine *engine, struct engine_file *file)
-{
-	struct artifact *artifact = NULL;
-	struct error error = { 0 };
-
-	int r = engine_get(engine, file, &artifact, &error);
-	if (r < 0)
-		fail_msg("%s: %s", engine_file_name(file), error_text(&error, r));
-	return artifact;
-}
-
 struct names {
 	size_t n;
 	char first[512], last[512];	/* of different kernels where there are several */

@@ -115,16 +115,6 @@ static void test_a_trace_that_cannot_be_opened_is_an_error(void **state)
 
 /* ---- an engine's ------------------------------------------------------------------------------------------------------ */
 
-static struct artifact *get(struct engine *engine, struct engine_file *file)
-{
-	struct artifact *artifact = NULL;
-	struct error error = { 0 };
-
-	if (engine_get(engine, file, &artifact, &error) < 0)
-		fail_msg("%s", error.text);
-	return artifact;
-}
-
 static void get_all(struct engine *engine)
 {
 	for (size_t i = 0; i < engine_n_files(engine, 0); i++)
