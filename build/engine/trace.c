@@ -15,7 +15,7 @@
 #include <time.h>
 
 #define PAGE 4096
-#define MOST_TEXT 1000			/* bytes of a value: an event fits a page */
+#define MOST_TEXT 1000			/* bytes of a value, so that an event fits a page */
 #define MOST_THREADS 256		/* that get a name */
 
 struct trace {
@@ -87,9 +87,31 @@ static uint64_t now_us(void)
 	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
+/* Bytes of the UTF-8 character that a text begins with; 0: it begins with none. */
+static size_t character_size(const char *text)
+{
+	unsigned char first = (unsigned char)*text;
+	size_t size = first < 0x80 ? 1 : first < 0xc2 || first > 0xf4 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+
+	for (size_t i = 1; i < size; i++)
+		if (((unsigned char)text[i] & 0xc0) != 0x80)
+			return 0;
+	return size;
+}
+
+/* JSON is UTF-8, but names of files are any bytes: what is no character, or was cut off, becomes '?'. */
 static void add_text(struct json_object *object, const char *key, const char *text)
 {
-	json_object_object_add(object, key, json_object_new_string_len(text, (int)MIN(strlen(text), (size_t)MOST_TEXT)));
+	char copy[MOST_TEXT + 1];
+
+	snprintf(copy, sizeof(copy), "%s", text);
+	for (char *at = copy; *at;) {
+		size_t size = character_size(at);
+		if (size == 0)
+			*at = '?';
+		at += MAX(size, (size_t)1);
+	}
+	json_object_object_add(object, key, json_object_new_string(copy));
 }
 
 static struct json_object *new_event(char phase, const char *name, const struct trace_value *values)

@@ -79,6 +79,14 @@ struct standin make_standin(void **state)
 	return standin;
 }
 
+void note_warning(void *userdata, const char *message)
+{
+	struct warnings *warnings = userdata;
+
+	__atomic_add_fetch(&warnings->n, 1, __ATOMIC_SEQ_CST);
+	snprintf(warnings->last, sizeof(warnings->last), "%s", message);
+}
+
 struct engine *open_engine(const struct engine_options *options)
 {
 	struct engine_options complete = *options;

@@ -31,6 +31,13 @@ struct standin {
 };
 struct standin make_standin(void **state);
 
+/* What a program has been warned of: note_warning() is for engine_options.warn, with these as the userdata. */
+struct warnings {
+	unsigned n;
+	char last[512];
+};
+void note_warning(void *userdata, const char *message);
+
 struct engine *open_engine(const struct engine_options *options);
 
 /* A number of the engine's status: status_number(engine, "built", "builds"). */

@@ -330,19 +330,6 @@ static void test_the_linker_gets_no_descriptor_but_its_own(void **state)
 
 /* ---- the cache that fails --------------------------------------------------------------------------------------------- */
 
-struct warnings {
-	unsigned n;
-	char last[512];
-};
-
-static void note_warning(void *userdata, const char *message)
-{
-	struct warnings *warnings = userdata;
-
-	__atomic_add_fetch(&warnings->n, 1, __ATOMIC_SEQ_CST);
-	snprintf(warnings->last, sizeof(warnings->last), "%s", message);
-}
-
 static void must_work_with_one_warning(const char *logic, const char *cache)
 {
 	struct warnings warnings = { 0 };

@@ -62,6 +62,30 @@ static void test_threads_write_events_of_their_own(void **state)
 	json_object_put(events);
 }
 
+/* Names of files are any bytes, and long texts are cut. */
+static void test_texts_are_utf8_whatever_they_were(void **state)
+{
+	const char *path = in_scratch(state, "trace");
+	struct trace *trace = open_trace(path, NULL, NULL);
+	char text[1100];
+
+	memset(text, 'x', sizeof(text));
+	memcpy(text + 998, "\xe2\x82\xac", 4);			/* a euro sign, of which two bytes fit */
+	trace_count(trace, "cut", TRACE_WITH({ "text", .text = text }));
+	trace_count(trace, "some", TRACE_WITH({ "text", .text = "M\xc3\xbcller \xfc \xe2\x82 \xff\xbf" }));
+	trace_close(trace);
+	struct json_object *events = trace_load(path, true);
+	for (size_t i = 0; i < json_object_array_length(events); i++) {
+		struct json_object *event = json_object_array_get_idx(events, i);
+		if (event_is(event, 'C', "cut"))
+			assert_string_equal(event_arg(event, "text") + 996, "xx??");
+		if (event_is(event, 'C', "some"))
+			assert_string_equal(event_arg(event, "text"), "M\xc3\xbcller ? ?? ??");
+	}
+	assert_int_equal(trace_count_events(events, 'C', "cut") + trace_count_events(events, 'C', "some"), 2);
+	json_object_put(events);
+}
+
 /* Wherever a kill can cut it: the kernel writes page by page. */
 static void test_every_page_ends_between_events(void **state)
 {
@@ -203,19 +227,6 @@ static void test_each_file_that_is_built_has_its_spans(void **state)
 	json_object_put(events);
 }
 
-struct warnings {
-	unsigned n;
-	char last[512];
-};
-
-static void note_warning(void *userdata, const char *message)
-{
-	struct warnings *warnings = userdata;
-
-	__atomic_add_fetch(&warnings->n, 1, __ATOMIC_SEQ_CST);
-	snprintf(warnings->last, sizeof(warnings->last), "%s", message);
-}
-
 static void must_build_with_one_warning(const char *logic, const char *path)
 {
 	struct warnings warnings = { 0 };
@@ -248,6 +259,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_threads_write_events_of_their_own),
+		TEST(test_texts_are_utf8_whatever_they_were),
 		TEST(test_every_page_ends_between_events),
 		TEST(test_a_killed_process_leaves_a_trace_that_loads),
 		TEST(test_a_trace_that_cannot_be_opened_is_an_error),

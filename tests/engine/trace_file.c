@@ -128,7 +128,7 @@ struct json_object *trace_load(const char *path, bool whole)
 
 	if (!whole && (size < 2 || strcmp(text + size - 2, "]\n") != 0))
 		text[size++] = ']';		/* in place of the NUL */
-	json_tokener_set_flags(tokener, JSON_TOKENER_STRICT);
+	json_tokener_set_flags(tokener, JSON_TOKENER_STRICT | JSON_TOKENER_VALIDATE_UTF8);
 	struct json_object *trace = json_tokener_parse_ex(tokener, text, (int)size);
 	if (!trace || !json_object_is_type(trace, json_type_array))
 		fail_msg("'%s' is no trace: %s", path, json_tokener_error_desc(json_tokener_get_error(tokener)));
