@@ -93,13 +93,17 @@ static int add_actions(posix_spawn_file_actions_t *actions, const struct sources
 	return r ? r : posix_spawn_file_actions_addclosefrom_np(actions, (int)sources->n);
 }
 
-/* A signal that we ignore would be ignored there too. */
+/*
+ * A signal that we ignore would be ignored there too. So it may be with SIGXFSZ: then a program can say that a file became too
+ * large.
+ */
 static void set_attributes(posix_spawnattr_t *attributes)
 {
 	sigset_t none, all;
 
 	sigemptyset(&none);
 	sigfillset(&all);
+	sigdelset(&all, SIGXFSZ);
 	posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
 	posix_spawnattr_setpgroup(attributes, 0);
 	posix_spawnattr_setsigmask(attributes, &none);

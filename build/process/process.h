@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Programs that the build runs: the linker, the assembler, python. What they inherit is the same for all, so that their output
- * depends on nothing but their input: the descriptors that are given and no other, an empty signal mask, no ignored signals, and an
- * environment of PATH, LD_LIBRARY_PATH and TMPDIR as we have them, LC_ALL=C, and what is added. Each leads a process group of its
- * own, so that it can be killed together with all that it starts: kill(-pid, SIGKILL).
+ * depends on nothing but their input: the descriptors that are given and no other, an empty signal mask, no signal ignored but
+ * SIGXFSZ, and an environment of PATH, LD_LIBRARY_PATH and TMPDIR as we have them, LC_ALL=C, and what is added. Each leads a
+ * process group of its own, so that it can be killed together with all that it starts: kill(-pid, SIGKILL).
  *
  * They are waited for: a process that ignores SIGCHLD, or waits for children that it does not know, cannot tell how they ended.
  */
