@@ -43,7 +43,7 @@ static int find_linker(const char *wanted, char **ret_path, char **ret_version, 
 	if (r == 0)
 		r = linker_identify(linker, &version, error);
 	if (r == 0) {
-		*ret_path = linker_path(linker);
+		*ret_path = strdup(linker_path(linker));
 		*ret_version = strdup(version);
 	}
 	linker_unref(linker);

@@ -280,7 +280,7 @@ const char *engine_linker_version(struct engine *engine)
 
 int engine_foreach_path(struct engine *engine, engine_path_callback callback, void *userdata)
 {
-	_cleanup_free_ char *linker = linker_path(engine->linker);
+	const char *linker = linker_path(engine->linker);
 
 	int r = callback(userdata, "the logic", engine->logic, true);
 	if (r == 0 && engine->custom_kernels)

@@ -36,8 +36,8 @@ bool linker_is_current(struct linker *linker);
 /* The version of the last linker_identify() that succeeded, or NULL. Never blocks on a program. */
 const char *linker_version(struct linker *linker);
 
-/* Its path, malloc memory, or NULL. */
-char *linker_path(struct linker *linker);
+/* Its path, which lives as long as the linker, or NULL. */
+const char *linker_path(struct linker *linker);
 
 /*
  * Links relocatable objects to a shared one. Works in memory: no file is made. What comes back is a whole code object for the

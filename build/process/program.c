@@ -19,6 +19,7 @@ struct known {
 struct program {
 	const struct program_kind *kind;
 	char *wanted;			/* or NULL */
+	unsigned seconds;		/* a run may take so long */
 	int stop;			/* an eventfd: readable after program_stop() */
 	pthread_mutex_t identify;	/* held while one is looked for; taken before `lock` */
 	pthread_mutex_t lock;		/* protects `known` */
@@ -32,6 +33,7 @@ int program_new(const struct program_kind *kind, const char *wanted, struct prog
 	if (!program)
 		return -ENOMEM;
 	program->kind = kind;
+	program->seconds = kind->seconds;
 	program->stop = eventfd(0, EFD_CLOEXEC);
 	if (program->stop < 0 || (wanted && !(program->wanted = strdup(wanted)))) {
 		int r = program->stop < 0 ? -errno : -ENOMEM;
@@ -74,21 +76,27 @@ void program_stop(struct program *program)
 	eventfd_write(program->stop, 1);
 }
 
+void program_set_limit(struct program *program, unsigned seconds)
+{
+	program->seconds = seconds;
+}
+
 /* ---- running ---------------------------------------------------------------------------------------------------------- */
 
 int program_run(struct program *program, const struct program_call *call, struct buffer *ret_output, struct error *error)
 {
-	_cleanup_close_ int input = -1, output = memfd_create("tensilefs-output", MFD_CLOEXEC);
+	_cleanup_close_ int memory = -1, output = memfd_create("tensilefs-output", MFD_CLOEXEC);
+	int input = call->input_fd ? *call->input_fd : -1;
 	_cleanup_buffer_ struct buffer written = { 0 };
 
 	if (call->input)
-		input = memfd_create("tensilefs-input", MFD_CLOEXEC);
-	if (output < 0 || (call->input && input < 0))
+		input = memory = memfd_create("tensilefs-input", MFD_CLOEXEC);
+	if (output < 0 || (call->input && memory < 0))
 		return error_set(error, -errno, "cannot make a memory file: %s", strerror(errno));
-	int r = call->input ? write_all(input, call->input, call->input_size) : 0;
+	int r = call->input ? write_all(memory, call->input, call->input_size) : 0;
 	if (r < 0)
 		return error_set(error, r, "cannot hand %zu bytes to '%s': %s", call->input_size, call->argv[0], strerror(-r));
-	int ended = process_run(&(struct process){ .argv = call->argv, .input = input, .output = output, .seconds = program->kind->seconds,
+	int ended = process_run(&(struct process){ .argv = call->argv, .input = input, .output = output, .seconds = program->seconds,
 						   .stop = program->stop, .said = call->said, .status = call->status },
 				error);
 	r = read_whole(output, &written);
@@ -188,7 +196,7 @@ static bool same_file(const struct stat *a, const struct stat *b)
 	       a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-static const struct program_found *current(struct program *program)
+const struct program_found *program_current(struct program *program)
 {
 	const struct program_found *found = NULL;
 	struct stat st;
@@ -196,6 +204,14 @@ static const struct program_found *current(struct program *program)
 	pthread_mutex_lock(&program->lock);
 	if (program->known && stat(program->known->found.path, &st) == 0 && same_file(&st, &program->known->stat))
 		found = &program->known->found;
+	pthread_mutex_unlock(&program->lock);
+	return found;
+}
+
+const struct program_found *program_latest(struct program *program)
+{
+	pthread_mutex_lock(&program->lock);
+	const struct program_found *found = program->known ? &program->known->found : NULL;
 	pthread_mutex_unlock(&program->lock);
 	return found;
 }
@@ -219,10 +235,10 @@ int program_identify(struct program *program, const struct program_found **ret_f
 {
 	int r = 0;
 
-	const struct program_found *found = current(program);
+	const struct program_found *found = program_current(program);
 	if (!found) {
 		pthread_mutex_lock(&program->identify);
-		found = current(program);	/* another thread may have found it meanwhile */
+		found = program_current(program);	/* another thread may have found it meanwhile */
 		if (!found)
 			r = find(program, &found, error);
 		pthread_mutex_unlock(&program->identify);

@@ -41,11 +41,20 @@ int program_new(const struct program_kind *kind, const char *wanted, struct prog
 struct program *program_unref(struct program *program);		/* accepts NULL, returns NULL */
 void program_stop(struct program *program);
 
+/* Another limit than that of the kind, before the first use. 0: none. */
+void program_set_limit(struct program *program, unsigned seconds);
+
 /*
  * Finds it, or sees that it is the same as before. What comes back lives as long as the program. -ENOENT when there is none, with
  * the reason why the first that was found will not do; what ask() says when `wanted` will not do. Tried again at the next call.
  */
 int program_identify(struct program *program, const struct program_found **ret_found, struct error *error);
+
+/* What program_identify() would answer without running a program, or NULL. */
+const struct program_found *program_current(struct program *program);
+
+/* What it answered last, or NULL. */
+const struct program_found *program_latest(struct program *program);
 
 /*
  * A file of that name that can be run: on PATH, or below ROCm's folder, or `name` itself when it is a path. Malloc memory; NULL:
@@ -57,6 +66,7 @@ struct program_call {
 	const char *const *argv;	/* argv[0] is a path */
 	const void *input;		/* becomes /proc/self/fd/3; or NULL */
 	size_t input_size;
+	const int *input_fd;		/* without `input`: the descriptor that becomes it; or NULL */
 	struct buffer *said;		/* gets what it wrote to stderr, see process.h; or NULL */
 	int *status;			/* see process.h; or NULL */
 };
