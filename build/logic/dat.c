@@ -103,12 +103,6 @@ void dat_predicate(msgpack_packer *packer, const char *type)
 	dat_string(packer, "value");
 }
 
-void dat_predicate_bool(msgpack_packer *packer, const char *type, bool value)
-{
-	dat_predicate(packer, type);
-	dat_bool(packer, value);
-}
-
 void dat_predicate_int(msgpack_packer *packer, const char *type, int64_t value)
 {
 	dat_predicate(packer, type);

@@ -27,7 +27,6 @@ void dat_key_value(msgpack_packer *packer, const char *key, const struct logic_v
 void dat_predicate(msgpack_packer *packer, const char *type);
 
 /* Whole predicates. */
-void dat_predicate_bool(msgpack_packer *packer, const char *type, bool value);
 void dat_predicate_int(msgpack_packer *packer, const char *type, int64_t value);
 void dat_predicate_value(msgpack_packer *packer, const char *type, const struct logic_value *value);
 void dat_predicate_string(msgpack_packer *packer, const char *type, const char *value);
