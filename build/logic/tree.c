@@ -147,15 +147,22 @@ static int read_all(int fd, size_t size, char *text, size_t *ret_size)
 	return 0;
 }
 
+static int64_t nanoseconds(const struct timespec *time)
+{
+	return (int64_t)time->tv_sec * 1000000000 + time->tv_nsec;
+}
+
 struct yaml_stamp yaml_stamp_of(const struct stat *st)
 {
-	return (struct yaml_stamp){ .inode = st->st_ino, .size = (uint64_t)st->st_size,
-				    .mtime_ns = (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec };
+	return (struct yaml_stamp){
+		.device = st->st_dev, .inode = st->st_ino, .size = (uint64_t)st->st_size,
+		.mtime_ns = nanoseconds(&st->st_mtim), .ctime_ns = nanoseconds(&st->st_ctim),
+	};
 }
 
 bool yaml_stamp_equal(const struct yaml_stamp *a, const struct yaml_stamp *b)
 {
-	return a->inode == b->inode && a->size == b->size && a->mtime_ns == b->mtime_ns;
+	return a->device == b->device && a->inode == b->inode && a->size == b->size && a->mtime_ns == b->mtime_ns && a->ctime_ns == b->ctime_ns;
 }
 
 int yaml_read(struct yaml *yaml, const char *path, int fd, unsigned n_entries, struct error *error)

@@ -53,8 +53,8 @@ struct yaml_node {
 };
 
 struct yaml_stamp {			/* tells one state of a file from another; zero when the text came from memory */
-	uint64_t inode, size;
-	int64_t mtime_ns;
+	uint64_t device, inode, size;
+	int64_t mtime_ns, ctime_ns;
 };
 
 #define YAML_KEY_BUCKETS 1024

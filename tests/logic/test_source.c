@@ -2,7 +2,9 @@
 /* Solutions as their files give them, for a generator that reads them for itself. */
 #include "tests/logic/common.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define SAMPLE "gfx942/GridBased/sample_Cijk_Alik_Bljk_HHS_BH_Bias_HAS_SAV_UserArgs.yaml"
 #define N_SOLUTIONS 6
@@ -124,6 +126,23 @@ static void a_changed_file_is_told(void **state)
 	unload(&whole);
 }
 
+/* As rsync and touch(1) leave it: of the same size and, so they say, of the same time. */
+static void a_file_that_was_changed_behind_its_time_is_told(void **state)
+{
+	_cleanup_free_ char *logic = sample(SAMPLE), *edited = replace(sample(SAMPLE), "- sample\n", "- simple\n");
+	struct loaded loaded = load(logic);
+	_cleanup_free_ char *path = NULL;
+	struct stat st;
+
+	assert_true(asprintf(&path, "%s/logic.yaml", loaded.folder) > 0);
+	assert_int_equal(stat(path, &st), 0);
+	usleep(20000);			/* a step of the clock that stamps files, at least */
+	write_file(loaded.folder, "logic.yaml", edited, strlen(edited));
+	assert_int_equal(utimensat(AT_FDCWD, path, (struct timespec[]){ st.st_atim, st.st_mtim }, 0), 0);
+	assert_stale(&loaded);
+	unload(&loaded);
+}
+
 static void a_solution_that_is_not_there_is_refused(void **state)
 {
 	_cleanup_free_ char *logic = sample(SAMPLE);
@@ -141,6 +160,7 @@ int main(void)
 		cmocka_unit_test(neighbours_and_names_have_no_part_in_the_text),
 		cmocka_unit_test(every_way_of_reading_gives_the_same_text),
 		cmocka_unit_test(a_changed_file_is_told),
+		cmocka_unit_test(a_file_that_was_changed_behind_its_time_is_told),
 		cmocka_unit_test(a_solution_that_is_not_there_is_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
