@@ -2,12 +2,11 @@
 #include "build/engine/pool.h"
 
 #include "base/macro.h"
+#include "base/thread.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <string.h>
@@ -116,18 +115,14 @@ static int start_worker(struct pool *pool, void *(*body)(void *), const char *ki
 	pthread_t *thread = &pool->threads[pool->n_threads + pool->n_quick];
 	char name[16];
 
-	int r = -pthread_create(thread, NULL, body, pool);
-	if (r < 0)
-		return r;
-	snprintf(name, sizeof(name), "tfs-%s-%u", kind, *n % 100000);	/* 15 characters at most */
-	pthread_setname_np(*thread, name);
-	++*n;
-	return 0;
+	snprintf(name, sizeof(name), "tfs-%s-%u", kind, *n % 100000);
+	int r = thread_start(name, body, pool, thread);
+	*n += r == 0;
+	return r;
 }
 
 int pool_new(unsigned threads, unsigned quick, bool gives_way, struct pool **ret_pool)
 {
-	sigset_t all, before;
 	int r = 0;
 
 	assert(threads > 0);
@@ -141,13 +136,10 @@ int pool_new(unsigned threads, unsigned quick, bool gives_way, struct pool **ret
 	pthread_cond_init(&pool->quick_work, NULL);
 	pthread_cond_init(&pool->gap, NULL);
 
-	sigfillset(&all);		/* threads inherit the mask of their creator */
-	pthread_sigmask(SIG_SETMASK, &all, &before);
 	for (unsigned i = 0; i < 2 * threads && r == 0; i++)	/* half of them take the place of those that rest */
 		r = start_worker(pool, worker, "work", &pool->n_threads);
 	for (unsigned i = 0; i < quick && r == 0; i++)
 		r = start_worker(pool, quick_worker, "quick", &pool->n_quick);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (r < 0) {
 		pool_unref(pool);
 		return r;

@@ -4,10 +4,11 @@
 #include "build/engine/catalog.h"
 #include "build/engine/edition.h"
 
+#include "base/thread.h"
+
 #include <libgen.h>
 #include <limits.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
 #include <unistd.h>
@@ -160,8 +161,6 @@ static void *run(void *userdata)
 
 static int start(struct watch *watch)
 {
-	sigset_t all, before;
-
 	watch->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	if (watch->inotify < 0)
 		return -errno;
@@ -171,15 +170,7 @@ static int start(struct watch *watch)
 	int r = watch_parent(watch);
 	if (r == 0)
 		r = watch_tree(watch);
-	if (r < 0)
-		return r;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = -pthread_create(&watch->thread, NULL, run, watch);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (r == 0)
-		pthread_setname_np(watch->thread, "tfs-logic");
-	return r;
+	return r < 0 ? r : thread_start("tfs-logic", run, watch, &watch->thread);
 }
 
 static void watch_free(struct watch *watch)

@@ -7,10 +7,11 @@
 #include "build/upstream/workers.h"
 #include "build/process/process.h"
 
+#include "base/thread.h"
+
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
-#include <pthread.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
@@ -318,11 +319,9 @@ int workers_new(const struct workers_options *options, struct workers **ret_work
 	if (!workers->argv || workers->stop < 0)
 		r = workers->argv ? -errno : -ENOMEM;
 	else if (options->idle_seconds) {
-		r = -pthread_create(&workers->keeper, NULL, keep, workers);
+		r = thread_start("tfs-workers", keep, workers, &workers->keeper);
 		workers->keeping = r == 0;
 	}
-	if (workers->keeping)
-		pthread_setname_np(workers->keeper, "workers");
 	if (r < 0) {
 		workers_unref(workers);
 		return r;
