@@ -24,7 +24,8 @@
  * handle, not to the directory: each of its users evicts for its own. What is pinned counts for the limits but is never evicted; a
  * put that finds nothing else to evict fails. A reader needs no pin: it has its own copy of the bytes.
  *
- * Last use is kept in memory, to the nanosecond, and written together with the next put, eviction, or close: a read costs no write.
+ * Last use is kept in memory, to the nanosecond, and written together with the next put, eviction, or close, or when 256 different
+ * records have been read since. Other reads cost no write.
  *
  * After fork() a child must not use a handle of its parent; every function then answers -ECHILD, cachedb_close() only frees memory.
  * A put beyond RLIMIT_FSIZE raises SIGXFSZ, which a program with such a limit has to ignore in order to see -ENOSPC.
