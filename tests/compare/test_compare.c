@@ -192,10 +192,11 @@ static void link_kernel(void **state, const char *folder, const char *kernel, co
 
 	if (!mc)
 		skip();
+	bool global = strncmp(label, "__hip", 5) == 0;
 	buffer_printf(&text,
-		      ".amdgcn_target \"amdgcn-amd-amdhsa--gfx942\"\n.text\n.globl %s\n.p2align 8\n.type %s,@function\n%s:\n\ts_nop 0\n%s:\n\ts_endpgm\n"
+		      "%s%s%s.amdgcn_target \"amdgcn-amd-amdhsa--gfx942\"\n.text\n.globl %s\n.p2align 8\n.type %s,@function\n%s:\n\ts_nop 0\n%s:\n\ts_endpgm\n"
 		      ".amdhsa_kernel %s\n.amdhsa_next_free_vgpr 8\n.amdhsa_next_free_sgpr 8\n.amdhsa_accum_offset 8\n.end_amdhsa_kernel\n",
-		      kernel, kernel, kernel, label, kernel);
+		      global ? ".globl " : "", global ? label : "", global ? "\n" : "", kernel, kernel, kernel, label, kernel);
 	buffer_append(&text, "", 1);
 	write_text(source, (char *)text.data);
 	assert_int_equal(shell("'%s' -triple=amdgcn-amd-amdhsa -mcpu=gfx942 -filetype=obj -o '%s' '%s'", mc, object, source), 0);
@@ -215,6 +216,9 @@ static void test_random_labels_and_build_ids_are_as_expected(void **state)
 	link_kernel(state, "a", "k", "label_0123456789ABCDEF_0", "0x1234");
 	link_kernel(state, "b", "k", "label_0123456789ABCDEF_0", "0x5678");
 	assert_expected(state, "the build id");
+	link_kernel(state, "a", "k", "__hip_cuid_0123456789abcdef", "none");
+	link_kernel(state, "b", "k", "__hip_cuid_fedcba9876543210", "none");
+	assert_expected(state, "the id that clang makes of the path of a HIP source file");
 }
 
 static void test_a_kernel_that_one_lacks_is_told(void **state)

@@ -11,6 +11,7 @@
  *     - the build id, and whether there is one
  *     - labels with a random part: where upstream needs a name that is not taken (LabelManager.getUniqueName and getUniqueNamePrefix), it has 16 random
  *       characters of A-Z and 0-9, between underscores or at an end of the name. They stand in .strtab, as names of local symbols
+ *     - the symbol __hip_cuid_..., which clang makes of the path of a HIP source file, and where names are hashed
  *     - a code object that is bundled in one and bare in the other, or compressed
  *     - folders and order in TensileManifest.txt: the paths are those of the machine that built it
  */
