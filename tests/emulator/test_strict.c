@@ -13,6 +13,8 @@
 
 #include <cmocka.h>
 
+/* v2 is loaded, then so many LDS instructions come. */
+#define LDS_READ_BEFORE(n) "v_lshlrev_b32 v1, 2, v0\n ds_write_b32 v1, v0\n s_waitcnt lgkmcnt(0)\n ds_read_b32 v2, v1\n .rept " #n "\n ds_write_b32 v1, v0\n .endr\n "
 #define ARGUMENTS "s_load_dwordx4 s[4:7], s[0:1], 0x0\n s_waitcnt lgkmcnt(0)\n v_lshlrev_b32 v1, 2, v0\n"
 
 /* A raw buffer of 256 bytes over 'in' in s[8:11]. */
@@ -53,6 +55,10 @@ static const struct test_case cases[] = {
 	{ "LDS read read at once", "v_lshlrev_b32 v1, 2, v0\n ds_write_b32 v1, v0\n ds_read_b32 v2, v1\n v_mov_b32 v3, v2", 64, -EPROTO, "lgkmcnt" },
 	{ "LDS read covered by count", "v_lshlrev_b32 v1, 2, v0\n ds_write_b32 v1, v0\n ds_read_b32 v2, v1\n ds_read_b32 v3, v1\n s_waitcnt lgkmcnt(1)\n v_mov_b32 v4, v2",
 	  64, 0, NULL },
+	{ "LDS read that 14 others are behind", LDS_READ_BEFORE(14) "s_waitcnt lgkmcnt(15)\n v_mov_b32 v4, v2", 64, -EPROTO, "reads v2 before" },
+	{ "LDS read that 15 others pushed out", LDS_READ_BEFORE(15) "s_waitcnt lgkmcnt(15)\n v_mov_b32 v4, v2", 64, 0, NULL },
+	{ "LDS read that scalar loads did not push out",
+	  LDS_READ_BEFORE(0) "n=8\n .rept 16\n s_load_dword s[n], s[0:1], 0x0\n n=n+1\n .endr\n v_mov_b32 v4, v2", 64, -EPROTO, "reads v2 before" },
 	{ "LDS read behind a scalar load", "v_lshlrev_b32 v1, 2, v0\n ds_write_b32 v1, v0\n ds_read_b32 v2, v1\n s_load_dword s8, s[0:1], 0x0\n s_waitcnt lgkmcnt(1)\n v_mov_b32 v4, v2",
 	  64, -EPROTO, "reads v2" },
 	{ "flat load needs both counters", ARGUMENTS "v_mov_b32 v4, s4\n v_mov_b32 v5, s5\n flat_load_dword v2, v[4:5]\n s_waitcnt vmcnt(0)\n v_mov_b32 v3, v2", 64,

@@ -131,7 +131,7 @@ static int store(struct wave *wave, const struct access *access)
 			memcpy(to, bytes + at, size);
 		}
 	}
-	wave->vm.issued++;
+	check_count_vm(wave);
 	return 0;
 }
 
@@ -160,7 +160,7 @@ static int modify(struct wave *wave, const struct op *op, const struct access *a
 	if (returns)
 		check_load_vm(wave, access->data, memory_dwords(row), exec);
 	else
-		wave->vm.issued++;
+		check_count_vm(wave);
 	return 0;
 }
 

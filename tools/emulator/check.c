@@ -61,49 +61,7 @@ void check_mfma_issued(struct wave *wave, const struct op *op, unsigned first, u
 	}
 }
 
-/* ---- loads ------------------------------------------------------------------------------------------------------------ */
-
-static void mark_loaded(struct wave *wave, unsigned first, unsigned count, uint64_t lanes, unsigned state)
-{
-	for (unsigned reg = first; reg < first + count; reg++) {
-		wave->v_state[reg] = (uint8_t)((wave->v_state[reg] & STATE_MFMA) | state);
-		wave->v_defined[reg] |= lanes;
-	}
-}
-
-void check_load_vm(struct wave *wave, unsigned first, unsigned count, uint64_t lanes)
-{
-	wave->vm.issued++;
-	for (unsigned reg = first; reg < first + count; reg++)
-		wave->v_vm[reg] = wave->vm.issued;
-	mark_loaded(wave, first, count, lanes, STATE_VM);
-}
-
-void check_load_lgkm(struct wave *wave, unsigned first, unsigned count, uint64_t lanes)
-{
-	wave->lgkm.issued++;
-	for (unsigned reg = first; reg < first + count; reg++)
-		wave->v_lgkm[reg] = wave->lgkm.issued;
-	mark_loaded(wave, first, count, lanes, STATE_LGKM);
-}
-
-void check_load_flat(struct wave *wave, unsigned first, unsigned count, uint64_t lanes)
-{
-	wave->vm.unordered_issued++;
-	wave->lgkm.unordered_issued++;
-	for (unsigned reg = first; reg < first + count; reg++) {
-		wave->v_vm[reg] = wave->vm.unordered_issued;
-		wave->v_lgkm[reg] = wave->lgkm.unordered_issued;
-	}
-	mark_loaded(wave, first, count, lanes, STATE_VM | STATE_LGKM | STATE_UNORDERED);
-}
-
-void check_load_scalar(struct wave *wave, unsigned first, unsigned count)
-{
-	wave->lgkm.unordered_issued++;
-	for (unsigned i = 0; i < count; i++)
-		wave->s_state[first + i] = SCALAR_PENDING;
-}
+/* ---- counters --------------------------------------------------------------------------------------------------------- */
 
 /* What a counter guarantees once it is down to n: everything at 0; else all but n of the operations have returned, and those that
  * return in any order may be among the returned ones. */
@@ -133,13 +91,93 @@ static void deliver_to_lds(struct wave *wave)
 	wave->n_dma = kept;
 }
 
+/*
+ * An instruction that a full counter has no room for is held back until older ones have returned (ROCm/rocm-systems, pull request 10926, of
+ * CDNA3's counters). Code relies on it: TensileLite's kernels need no wait for a load that 15 others are behind.
+ */
+enum { VM_MOST = 63, LGKM_MOST = 15 };
+
+static void make_room(struct counter *counter, unsigned most)
+{
+	if (counter->issued - counter->done + counter->unordered_issued - counter->unordered_done >= most)
+		count_down(counter, most - 1);
+}
+
+void check_count_vm(struct wave *wave)
+{
+	make_room(&wave->vm, VM_MOST);
+	wave->vm.issued++;
+	if (wave->n_dma)
+		deliver_to_lds(wave);
+}
+
+void check_count_lgkm(struct wave *wave)
+{
+	make_room(&wave->lgkm, LGKM_MOST);
+	wave->lgkm.issued++;
+}
+
+void check_count_flat(struct wave *wave)
+{
+	make_room(&wave->vm, VM_MOST);
+	make_room(&wave->lgkm, LGKM_MOST);
+	wave->vm.unordered_issued++;
+	wave->lgkm.unordered_issued++;
+	if (wave->n_dma)
+		deliver_to_lds(wave);
+}
+
+/* ---- loads ------------------------------------------------------------------------------------------------------------ */
+
+static void mark_loaded(struct wave *wave, unsigned first, unsigned count, uint64_t lanes, unsigned state)
+{
+	for (unsigned reg = first; reg < first + count; reg++) {
+		wave->v_state[reg] = (uint8_t)((wave->v_state[reg] & STATE_MFMA) | state);
+		wave->v_defined[reg] |= lanes;
+	}
+}
+
+void check_load_vm(struct wave *wave, unsigned first, unsigned count, uint64_t lanes)
+{
+	check_count_vm(wave);
+	for (unsigned reg = first; reg < first + count; reg++)
+		wave->v_vm[reg] = wave->vm.issued;
+	mark_loaded(wave, first, count, lanes, STATE_VM);
+}
+
+void check_load_lgkm(struct wave *wave, unsigned first, unsigned count, uint64_t lanes)
+{
+	check_count_lgkm(wave);
+	for (unsigned reg = first; reg < first + count; reg++)
+		wave->v_lgkm[reg] = wave->lgkm.issued;
+	mark_loaded(wave, first, count, lanes, STATE_LGKM);
+}
+
+void check_load_flat(struct wave *wave, unsigned first, unsigned count, uint64_t lanes)
+{
+	check_count_flat(wave);
+	for (unsigned reg = first; reg < first + count; reg++) {
+		wave->v_vm[reg] = wave->vm.unordered_issued;
+		wave->v_lgkm[reg] = wave->lgkm.unordered_issued;
+	}
+	mark_loaded(wave, first, count, lanes, STATE_VM | STATE_LGKM | STATE_UNORDERED);
+}
+
+void check_load_scalar(struct wave *wave, unsigned first, unsigned count)
+{
+	make_room(&wave->lgkm, LGKM_MOST);
+	wave->lgkm.unordered_issued++;
+	for (unsigned i = 0; i < count; i++)
+		wave->s_state[first + i] = SCALAR_PENDING;
+}
+
 void check_wait(struct wave *wave, unsigned vmcnt, unsigned lgkmcnt)
 {
-	if (vmcnt < 63) {
+	if (vmcnt < VM_MOST) {
 		count_down(&wave->vm, vmcnt);
 		deliver_to_lds(wave);
 	}
-	if (lgkmcnt < 15) {
+	if (lgkmcnt < LGKM_MOST) {
 		count_down(&wave->lgkm, lgkmcnt);
 		if (lgkmcnt == 0) {
 			for (unsigned i = 0; i < ARRAY_SIZE(wave->s_state); i++) {

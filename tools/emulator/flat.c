@@ -75,10 +75,9 @@ static int fetch(struct wave *wave, const void *userdata, unsigned lane, uint8_t
 static void count(struct wave *wave, const struct memory_row *row)
 {
 	if (row->segment == SEGMENT_FLAT) {
-		wave->vm.unordered_issued++;
-		wave->lgkm.unordered_issued++;
+		check_count_flat(wave);
 	} else {
-		wave->vm.issued++;
+		check_count_vm(wave);
 	}
 }
 

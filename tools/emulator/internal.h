@@ -219,6 +219,11 @@ uint64_t scalar_operand64(const struct wave *wave, const struct op *op, unsigned
 int check_registers(struct wave *wave, const struct op *op);
 void check_wait(struct wave *wave, unsigned vmcnt, unsigned lgkmcnt);
 
+/* Counts an instruction that loads no register: one of vector memory, of LDS, a flat one. */
+void check_count_vm(struct wave *wave);
+void check_count_lgkm(struct wave *wave);
+void check_count_flat(struct wave *wave);
+
 /* Marks VGPRs as written by a load that is counted now. lanes: those that get a value. */
 void check_load_vm(struct wave *wave, unsigned first, unsigned count, uint64_t lanes);
 void check_load_lgkm(struct wave *wave, unsigned first, unsigned count, uint64_t lanes);

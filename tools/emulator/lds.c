@@ -175,7 +175,7 @@ int lds_dma_load(struct wave *wave, const struct op *op, lane_fetch fetch, const
 			return r;
 		memcpy(&dma.data[lane], bytes, 4);
 	}
-	wave->vm.issued++;
+	check_count_vm(wave);
 	return dma_issue(wave, &dma);
 }
 
@@ -243,7 +243,7 @@ static int write_elements(struct wave *wave, const struct op *op)
 				return r;
 		}
 	}
-	wave->lgkm.issued++;
+	check_count_lgkm(wave);
 	return 0;
 }
 
@@ -277,7 +277,7 @@ static int modify_elements(struct wave *wave, const struct op *op)
 	if (returns)
 		check_load_lgkm(wave, op->inst.operand[0].code - (unsigned)ISA_VGPR0, memory_dwords(row), exec);
 	else
-		wave->lgkm.issued++;
+		check_count_lgkm(wave);
 	return 0;
 }
 
