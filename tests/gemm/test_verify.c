@@ -152,6 +152,45 @@ static void test_wrong_configurations_are_found(void **state)
 	gemm_code_release(&kernel.code);
 }
 
+/* Kernels of others take GSU 0 and mappings of StaggerU above 4 for what cannot be; this one traps on them and does nothing else. */
+static void test_hints_are_those_of_the_host_where_kernels_rely_on_it(void **state)
+{
+	static const uint32_t code[] = {
+		0xc0020100, 4,		/*	s_load_dword s4, s[0:1], 4	internal arguments */
+		0xbf8cc07f,		/*	s_waitcnt lgkmcnt(0) */
+		0x8605ff04, 0x3fff,	/*	s_and_b32 s5, s4, 0x3fff	GSU */
+		0xbf068105,		/*	s_cmp_eq_u32 s5, 1 */
+		0xbf840004,		/*	s_cbranch_scc0 1f */
+		0x8f059d04,		/*	s_lshr_b32 s5, s4, 29 */
+		0xbf0b8405,		/*	s_cmp_le_u32 s5, 4 */
+		0xbf840001,		/*	s_cbranch_scc0 1f */
+		0xbf810000,		/*	s_endpgm */
+		0xbf920002,		/* 1:	s_trap 2 */
+		0xbf810000,		/*	s_endpgm */
+	};
+	struct gemm_params params = small_params();
+	struct test_kernel kernel = { 0 };
+	_cleanup_buffer_ struct buffer elf = { 0 };
+	unsigned traps[2] = { 0 };
+
+	generate(&kernel, &params);
+	assert_true(kernel.code.code.size >= sizeof(code));
+	memcpy(kernel.code.code.data, code, sizeof(code));
+	link_kernels(&kernel, 1, &elf);
+	struct verify_kernel verified = { "kernel", &kernel.config };
+	for (unsigned i = 0; i < 40; i++) {
+		struct verify_options options = { .seed = i / 2, .as_host = i % 2 };
+		struct verify_summary summary;
+		struct error error = { 0 };
+
+		assert_int_equal(verify_code_object(elf.data, elf.size, "gfx942", &verified, 1, &options, NULL, NULL, &summary, &error), -EBADMSG);
+		traps[i % 2] += strstr(error.text, "traps") != NULL;
+	}
+	assert_int_not_equal(traps[false], 0);
+	assert_int_equal(traps[true], 0);
+	gemm_code_release(&kernel.code);
+}
+
 /* Is this instruction executed with an effect at all? Waits and nops have their own tests, and hints have none. */
 static bool is_worth_breaking(const struct isa_op_info *info)
 {
@@ -239,6 +278,7 @@ int main(void)
 		cmocka_unit_test(test_f32_is_the_compilers),
 		cmocka_unit_test(test_other_formats),
 		cmocka_unit_test(test_wrong_configurations_are_found),
+		cmocka_unit_test(test_hints_are_those_of_the_host_where_kernels_rely_on_it),
 		cmocka_unit_test(test_broken_instructions_are_found),
 	};
 

@@ -308,6 +308,7 @@ int command_verify(int argc, char **argv)
 		return EXIT_FAILURE;
 	}
 	v.options = options;
+	v.verify.as_host = options.engine.tensilelite != NULL;
 	v.verify.threads = options.engine.jobs ? options.engine.jobs : cpus_available();
 	v.engine = engine;
 	v.catalog = catalog;

@@ -62,23 +62,25 @@ enum axis { AXIS_M, AXIS_N, AXIS_K, AXIS_C, AXIS_ALPHA, AXIS_BATCH, AXIS_BIAS, A
 
 struct draw {
 	const struct gemm_config *config;
+	bool as_host;
 	struct sizes m, n, k;
 	unsigned start[AXES];
 	unsigned launch;		/* which one, from 0 */
 	struct random random;
 };
 
-static void draw_init(struct draw *draw, const struct verify_kernel *kernel, uint64_t seed)
+static void draw_init(struct draw *draw, const struct verify_kernel *kernel, const struct verify_options *options)
 {
 	const struct gemm_config *config = kernel->config;
 	const struct gemm_params *params = &config->params;
 
 	*draw = (struct draw){
 		.config = config,
+		.as_host = options->as_host,
 		.m = free_sizes(config->tensor[0].macro_tile, params->assert_free_multiple[0]),
 		.n = free_sizes(config->tensor[1].macro_tile, params->assert_free_multiple[1]),
 		.k = k_sizes(config->depth_u, params->assert_summation_multiple),
-		.random.state = seed,
+		.random.state = options->seed,
 	};
 	for (const char *c = kernel->name; *c; c++)
 		draw->random.state = (draw->random.state ^ (uint8_t)*c) * 0x100000001b3;	/* FNV-1a */
@@ -168,29 +170,52 @@ static struct problem_shape neighbour(const struct draw *draw, struct problem_sh
 	return shape;
 }
 
+/* What steers the order of work and must not change results. */
+static void draw_hints(struct draw *draw, struct launch *launch)
+{
+	static const int wgms[] = { 1, 2, 8, 0, -3, 32767 }, dies[] = { 1, 8, 3, 2, 0, 4 };
+	unsigned i = choose(draw, AXIS_WGM, ARRAY_SIZE(wgms));
+
+	launch->internal_args = (uint32_t)random_next(&draw->random) << 16 | random_below(&draw->random, 2);
+	launch->wgm = wgms[i];
+	launch->wgmxcc = dies[i];
+	launch->surplus = random_below(&draw->random, 2);
+}
+
+/* Values that are tuned for. GSU, and from bit 16 on StaggerU, its stride's shift, its mapping: hipBLASLt, ContractionSolution.cpp,
+ * kernelArgs(). */
+static void draw_host_hints(struct draw *draw, struct launch *launch)
+{
+	static const int wgms[] = { 1, 2, 4, 8, 16, 32 };
+	static const uint32_t staggers[] = { 0, 4, 8, 16, 32 };
+	uint32_t stagger = staggers[random_below(&draw->random, ARRAY_SIZE(staggers))], shift = random_below(&draw->random, 4);
+
+	launch->internal_args = random_below(&draw->random, 5) << 29 | shift << 24 | stagger << 16 | 1;
+	launch->wgm = wgms[choose(draw, AXIS_WGM, ARRAY_SIZE(wgms))];
+	launch->wgmxcc = 1;
+}
+
 /* ---- one launch ------------------------------------------------------------------------------------------------------- */
 
 static int run_launch(struct draw *draw, const struct emu_kernel *kernel, const struct problem_shape *shapes, unsigned n_shapes,
 		      struct verify_result *result)
 {
-	static const int wgms[] = { 1, 2, 8, 0, -3, 32767 }, dies[] = { 1, 8, 3, 2, 0, 4 };
 	_cleanup_(emu_memory_free_p) struct emu_memory *memory = NULL;
 	struct problem problems[MAX_PROBLEMS] = { 0 };
 	struct error reason = { 0 };
 	struct emu_stats stats;
-	unsigned mapping = choose(draw, AXIS_WGM, ARRAY_SIZE(wgms));
 	struct launch launch = {
 		.kernel = kernel,
 		.argument_type = choose(draw, AXIS_TYPE, draw->config->params.problem.user_args ? 3 : 2),
 		.problems = problems,
 		.n_problems = n_shapes,
-		.internal_args = (uint32_t)random_next(&draw->random) << 16 | random_below(&draw->random, 2),
-		.wgm = wgms[mapping],
-		.wgmxcc = dies[mapping],
 		.wgmxccg = -1,
-		.surplus = random_below(&draw->random, 2),
 	};
 
+	if (draw->as_host)
+		draw_host_hints(draw, &launch);
+	else
+		draw_hints(draw, &launch);
 	if (launch.argument_type == GEMM_ARGUMENTS_INLINE)
 		launch.n_problems = 1;
 	int r = emu_memory_new(&memory);
@@ -264,7 +289,7 @@ static void verify_one(const struct verify_kernel *kernel, const struct emu_obje
 		result->status = error_set(&result->error, -ENOENT, "the code object has no kernel of this name");
 		return;
 	}
-	draw_init(&draw, kernel, options->seed);
+	draw_init(&draw, kernel, options);
 	if (options->depth == VERIFY_ALL) {
 		result->status = run_all_sizes(&draw, code, result);
 		return;

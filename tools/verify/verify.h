@@ -20,6 +20,7 @@
 
 #include "build/gemm/config.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -38,6 +39,7 @@ struct verify_options {
 	enum verify_depth depth;
 	uint64_t seed;
 	unsigned threads;	/* kernels at once; 0 means 1 */
+	bool as_host;		/* WGM, WGMXCC, StaggerU and GSU only as hipBLASLt's host passes them: kernels that are not ours rely on it */
 };
 
 struct verify_result {		/* of one kernel */
