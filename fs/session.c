@@ -342,6 +342,8 @@ int fs_serve(struct fs *fs, struct error *error)
 	fuse_loop_cfg_destroy(config);
 	if (fs->mountpoint && mountpoint_is_fuse(fs->mountpoint))
 		mountpoint_remove_dead(fs->mountpoint);
+	else if (r == -ECONNABORTED)	/* the kernel's word at times, when the last file of what was unmounted under load is closed */
+		r = 0;
 	if (r < 0)
 		return error_set(error, r, "serving '%s' failed: %s", fs->mountpoint ? fs->mountpoint : "the mount", strerror(-r));
 	return 0;
