@@ -20,7 +20,7 @@ static uint64_t now_us(void)
 	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
-static struct document *document_ref(struct document *document)
+struct document *document_ref(struct document *document)
 {
 	__atomic_fetch_add(&document->references, 1, __ATOMIC_RELAXED);
 	return document;

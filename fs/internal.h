@@ -202,6 +202,7 @@ void handle_close(struct fs *fs, struct handle *handle);
 /* Answers a LOOKUP, GETATTR, OPEN or OPENDIR in the control folder; may park it. */
 void document_request(struct fs *fs, struct node *node, fuse_req_t request, enum waiting_for what, const struct fuse_file_info *info,
 		      const char *name);
+struct document *document_ref(struct document *document);
 struct document *document_unref(struct document *document);	/* accepts NULL, returns NULL */
 
 /* Answers what an operation that ended well has to say. */

@@ -264,13 +264,18 @@ static void op_open(fuse_req_t request, fuse_ino_t ino, struct fuse_file_info *i
 static void op_read(fuse_req_t request, fuse_ino_t ino, size_t size, off_t offset, struct fuse_file_info *info)
 {
 	const struct handle *handle = (const struct handle *)(uintptr_t)info->fh;
-	const uint8_t *data = handle->artifact ? handle->artifact->data : handle->document->bytes.data;
-	size_t end = handle->artifact ? handle->artifact->size : handle->document->bytes.size;
+	/* Held here, too: who has got the answer may close the file before libfuse has returned from giving it. */
+	struct artifact *artifact = handle->artifact ? artifact_ref(handle->artifact) : NULL;
+	struct document *document = artifact ? NULL : document_ref(handle->document);
+	const uint8_t *data = artifact ? artifact->data : document->bytes.data;
+	size_t end = artifact ? artifact->size : document->bytes.size;
 
 	if ((uint64_t)offset >= end)
 		fuse_reply_buf(request, NULL, 0);
 	else
 		fuse_reply_buf(request, (const char *)data + offset, MIN(size, end - (size_t)offset));
+	document_unref(document);
+	artifact_unref(artifact);
 }
 
 static void op_release(fuse_req_t request, fuse_ino_t ino, struct fuse_file_info *info)
