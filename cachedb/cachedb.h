@@ -145,7 +145,8 @@ int cachedb_gc(struct cachedb *db, uint64_t max_bytes, uint64_t *ret_freed);
 
 /*
  * Gives the free pages of the file back to the file system, after evicting as much as min_free lacks. For that the file is written
- * anew and replaced, which is possible only while no other process has the cache open: -EBUSY. Who opens it meanwhile waits. Needs
+ * anew and replaced, which is possible only while no other process has the cache open: -EBUSY.
+ * -EUCLEAN: LMDB does not copy it, for pages that nothing refers to; it stays as it is. Who opens it meanwhile waits. Needs
  * as much space as there is in use (-ENOSPC).
  */
 int cachedb_compact(struct cachedb *db, uint64_t *ret_freed, struct error *error);

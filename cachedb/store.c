@@ -463,6 +463,8 @@ static int write_copy(struct store *store, const char *name)
 	if (fd < 0)
 		return errno;
 	rc = mdb_env_copyfd2(store->env, fd, MDB_CP_COMPACT);
+	if (rc < 0)			/* MDB_INCOMPATIBLE: pages that nothing refers to, as processes that were killed may leave behind; nothing is lost */
+		return EUCLEAN;
 	return rc ? rc : fsync(fd) < 0 ? errno : 0;
 }
 
