@@ -34,55 +34,43 @@ static struct json_object *describe_target(const struct isa *isa)
 	return target;
 }
 
-static int find_linker(const char *wanted, char **ret_path, char **ret_version, struct error *error)
-{
-	struct linker *linker = NULL;
-	const char *version;
-
-	int r = linker_new(wanted, &linker);
-	if (r == 0)
-		r = linker_identify(linker, &version, error);
-	if (r == 0) {
-		*ret_path = strdup(linker_path(linker));
-		*ret_version = strdup(version);
-	}
-	linker_unref(linker);
-	return r;
-}
-
 static int add_linker(const struct options *options, struct json_object *caps)
 {
 	const char *variable = getenv("TENSILEFS_LINKER"), *wanted = options->engine.linker ? options->engine.linker : variable;
-	_cleanup_free_ char *path = NULL, *version = NULL;
+	const struct program_found *found;
+	struct program *program = NULL;
 	struct error error = { 0 };
 
-	int r = find_linker(wanted && *wanted ? wanted : NULL, &path, &version, &error);
-	if (r < 0) {
+	int r = linker_new(wanted && *wanted ? wanted : NULL, &program);
+	if (r == 0)
+		r = program_identify(program, &found, &error);
+	if (r == 0) {
+		struct json_object *linker = json_object_new_object();
+		json_object_object_add(linker, "path", json_object_new_string(found->path));
+		json_object_object_add(linker, "version", json_object_new_string(found->identity));
+		json_object_object_add(caps, "linker", linker);
+	} else {
 		complain("%s", error_text(&error, r));
-		return r;
 	}
-	struct json_object *linker = json_object_new_object();
-	json_object_object_add(linker, "path", json_object_new_string(path ? path : ""));
-	json_object_object_add(linker, "version", json_object_new_string(version ? version : ""));
-	json_object_object_add(caps, "linker", linker);
-	return 0;
+	program_unref(program);
+	return r;
 }
 
 /* Our own generator needs none: that there is none is no failure unless one is named. */
 static int add_assembler(const struct options *options, struct json_object *caps)
 {
-	struct assembler *assembler = NULL;
+	struct program *assembler = NULL;
 	struct error error = { 0 };
-	const char *version;
+	const struct program_found *found;
 
 	int r = assembler_new(options->engine.assembler, &assembler);
 	if (r == 0)
-		r = assembler_identify(assembler, &version, &error);
+		r = program_identify(assembler, &found, &error);
 	if (r == 0)
-		json_object_object_add(caps, "assembler", json_object_new_string(version));
+		json_object_object_add(caps, "assembler", json_object_new_string(found->identity));
 	else if (options->engine.assembler)
 		complain("%s", error_text(&error, r));
-	assembler_unref(assembler);
+	program_unref(assembler);
 	return options->engine.assembler ? r : 0;
 }
 

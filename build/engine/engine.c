@@ -165,7 +165,7 @@ static int init(struct engine *engine, const struct engine_options *options, str
 		return r;
 	r = linker_new(linker && *linker ? linker : NULL, &engine->linker);
 	if (r == 0 && options->linker_seconds)
-		linker_set_limit(engine->linker, options->linker_seconds);
+		program_set_limit(engine->linker, options->linker_seconds);
 	if (r < 0)
 		return r;
 	r = pool_new(count_jobs(options), options->quick_jobs, options->gives_way, &engine->pool);
@@ -207,7 +207,7 @@ struct engine *engine_unref(struct engine *engine)
 	if (!engine)
 		return NULL;
 	if (engine->linker)
-		linker_stop(engine->linker);
+		program_stop(engine->linker);
 	engine->generator->stop(engine->generator);
 	watch_unref(engine->watch);
 	pool_unref(engine->pool);
@@ -215,7 +215,7 @@ struct engine *engine_unref(struct engine *engine)
 	memory_unref(engine->memory);
 	tools_release(engine);
 	engine->generator->free(engine->generator);
-	linker_unref(engine->linker);
+	program_unref(engine->linker);
 	cachedb_close(engine->cache);
 	catalog_release(engine);
 	free(engine->build_id);
@@ -275,12 +275,14 @@ bool engine_compiles_helpers(struct engine *engine)
 
 const char *engine_linker_version(struct engine *engine)
 {
-	return linker_version(engine->linker);
+	const struct program_found *linker = program_latest(engine->linker);
+
+	return linker ? linker->identity : NULL;
 }
 
 int engine_foreach_path(struct engine *engine, engine_path_callback callback, void *userdata)
 {
-	const char *linker = linker_path(engine->linker);
+	const struct program_found *linker = program_latest(engine->linker);
 
 	int r = callback(userdata, "the logic", engine->logic, true);
 	if (r == 0 && engine->custom_kernels)
@@ -292,7 +294,7 @@ int engine_foreach_path(struct engine *engine, engine_path_callback callback, vo
 	if (r == 0 && engine->trace)
 		r = callback(userdata, "the trace", trace_path(engine->trace), false);
 	if (r == 0 && linker)
-		r = callback(userdata, "the linker", linker, false);
+		r = callback(userdata, "the linker", linker->path, false);
 	return r;
 }
 

@@ -105,7 +105,7 @@ struct engine {
 	bool cache_read_only;
 	uint64_t cache_max_bytes;	/* 0: no limit */
 	struct pool *pool;
-	struct linker *linker;
+	struct program *linker;
 	const struct generator *generator;
 	char *build_id;			/* or NULL: the generator's */
 	struct memory *memory;

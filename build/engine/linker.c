@@ -6,39 +6,25 @@
  */
 #include "build/engine/linker.h"
 
-#include "build/process/program.h"
-
 #include <elf.h>
-
-struct linker {
-	struct program *program;
-};
 
 /* ---- finding ---------------------------------------------------------------------------------------------------------- */
 
-/* Runs `path --version` and checks that it is an lld that is new enough. */
-static int ask_version(struct program *program, const char *path, char **ret_identity, unsigned *ret_variant, struct error *error)
+/* An lld that is new enough. */
+static int ask(struct program *program, const char *path, char **ret_identity, unsigned *ret_variant, struct error *error)
 {
-	const char *const argv[] = { path, "--version", NULL };
-	_cleanup_buffer_ struct buffer text = { 0 };
+	_cleanup_free_ char *line = NULL;
 
-	int r = program_run(program, &(struct program_call){ .argv = argv }, &text, error);
+	int r = program_ask(program, (const char *const[]){ path, "--version", NULL }, &line, error);
 	if (r < 0)
 		return r;
-	buffer_append(&text, "", 1);
-	if (text.failed)
-		return -ENOMEM;
-	char *line = (char *)text.data;
 	line[strcspn(line, "\n")] = 0;
 	const char *number = strstr(line, "LLD ");
 	if (!number)
 		return error_set(error, -EINVAL, "'%s' is not lld: it calls itself '%.100s'", path, line);
 	if (atoi(number + 4) < LINKER_OLDEST)
 		return error_set(error, -EINVAL, "'%s' is too old: '%.100s', version %d or newer is needed", path, line, LINKER_OLDEST);
-	char *identity = strdup(line);
-	if (!identity)
-		return -ENOMEM;
-	*ret_identity = identity;
+	*ret_identity = TAKE(line);
 	return 0;
 }
 
@@ -49,69 +35,12 @@ static const struct program_kind kind = {
 	.names = names,
 	.missing = "no ld.lld (version 17 or newer) on PATH: install lld or name one with --linker",
 	.seconds = LINKER_SECONDS,
-	.ask = ask_version,
+	.ask = ask,
 };
 
-int linker_new(const char *wanted, struct linker **ret_linker)
+int linker_new(const char *wanted, struct program **ret_linker)
 {
-	struct linker *linker = calloc(1, sizeof(*linker));
-
-	if (!linker)
-		return -ENOMEM;
-	int r = program_new(&kind, wanted, &linker->program);
-	if (r < 0) {
-		free(linker);
-		return r;
-	}
-	*ret_linker = linker;
-	return 0;
-}
-
-struct linker *linker_unref(struct linker *linker)
-{
-	if (linker)
-		program_unref(linker->program);
-	free(linker);
-	return NULL;
-}
-
-void linker_set_limit(struct linker *linker, unsigned seconds)
-{
-	program_set_limit(linker->program, seconds);
-}
-
-void linker_stop(struct linker *linker)
-{
-	program_stop(linker->program);
-}
-
-int linker_identify(struct linker *linker, const char **ret_version, struct error *error)
-{
-	const struct program_found *found;
-
-	int r = program_identify(linker->program, &found, error);
-	if (r == 0)
-		*ret_version = found->identity;
-	return r;
-}
-
-bool linker_is_current(struct linker *linker)
-{
-	return program_current(linker->program) != NULL;
-}
-
-const char *linker_version(struct linker *linker)
-{
-	const struct program_found *found = program_latest(linker->program);
-
-	return found ? found->identity : NULL;
-}
-
-const char *linker_path(struct linker *linker)
-{
-	const struct program_found *found = program_latest(linker->program);
-
-	return found ? found->path : NULL;
+	return program_new(&kind, wanted, ret_linker);
 }
 
 /* ---- linking ---------------------------------------------------------------------------------------------------------- */
@@ -147,9 +76,9 @@ static bool is_whole_code_object(const uint8_t *bytes, size_t size, const Elf64_
 	       lies_within(header.e_shoff, (uint64_t)header.e_shnum * sizeof(Elf64_Shdr), size) && segments_lie_within(&header, bytes, size);
 }
 
-int linker_link(struct linker *linker, const struct link *link, struct objects *objects, struct buffer *ret_linked, struct error *error)
+int linker_link(struct program *linker, const struct link *link, struct objects *objects, struct buffer *ret_linked, struct error *error)
 {
-	const char *path = linker_path(linker);		/* linker_identify() came before */
+	const char *path = program_latest(linker)->path;
 	_cleanup_buffer_ struct buffer linked = { 0 };
 	_cleanup_free_ char *build_id = NULL;
 	Elf64_Ehdr origin;
@@ -164,7 +93,7 @@ int linker_link(struct linker *linker, const struct link *link, struct objects *
 	const char *const argv[] = { path, "-shared", "--no-undefined", build_id, threads, "-o", "-", "--whole-archive", "/proc/self/fd/3", NULL };
 	int r = objects_archive(objects, &input, &origin);
 	if (r == 0)
-		r = program_run(linker->program, &(struct program_call){ .argv = argv, .input_fd = &input }, &linked, error);
+		r = program_run(linker, &(struct program_call){ .argv = argv, .input_fd = &input }, &linked, error);
 	if (r < 0)
 		return r;
 	if (!is_whole_code_object(linked.data, linked.size, &origin))

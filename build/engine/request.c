@@ -264,7 +264,7 @@ static int find_standpoint(struct flight *flight, const struct edition *edition,
 	struct engine_file *file = flight->file;
 	const struct tools *tools;
 
-	if (!flight->may_build && kind_is_linked(file->kind) && !linker_is_current(file->engine->linker))
+	if (!flight->may_build && kind_is_linked(file->kind) && !program_current(file->engine->linker))
 		return LATER;
 	int r = tools_identify(file->engine, file->kind, &tools, error);
 	if (r == 0)

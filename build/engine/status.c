@@ -140,7 +140,7 @@ int engine_status(struct engine *engine, struct buffer *ret_json)
 {
 	_cleanup_(edition_unref_p) struct edition *edition = engine_edition(engine);
 	struct json_object *object = json_object_new_object();
-	const char *linker = linker_version(engine->linker);
+	const char *linker = engine_linker_version(engine);
 	struct engine_statistics statistics;
 
 	pthread_mutex_lock(&engine->lock);

@@ -31,19 +31,20 @@ static int intern(struct engine *engine, const char *linker, const char *generat
 
 int tools_identify(struct engine *engine, enum engine_kind kind, const struct tools **ret_tools, struct error *error)
 {
-	const char *linker = NULL, *generator;
+	const struct program_found *linker = NULL;
+	const char *generator;
 
-	int r = kind_is_linked(kind) ? linker_identify(engine->linker, &linker, error) : 0;
+	int r = kind_is_linked(kind) ? program_identify(engine->linker, &linker, error) : 0;
 	if (r == 0)
 		r = engine->generator->identify(engine->generator, kind, &generator, error);
-	return r < 0 ? r : intern(engine, linker, generator, ret_tools);
+	return r < 0 ? r : intern(engine, linker ? linker->identity : NULL, generator, ret_tools);
 }
 
 int tools_known(struct engine *engine, enum engine_kind kind, const struct tools **ret_tools)
 {
-	const char *linker = NULL, *generator;
+	const char *linker = kind_is_linked(kind) ? engine_linker_version(engine) : NULL, *generator;
 
-	if (kind_is_linked(kind) && !(linker = linker_version(engine->linker)))
+	if (kind_is_linked(kind) && !linker)
 		return -EAGAIN;
 	int r = engine->generator->identity(engine->generator, kind, &generator);
 	return r < 0 ? r : intern(engine, linker, generator, ret_tools);

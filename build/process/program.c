@@ -107,6 +107,20 @@ int program_run(struct program *program, const struct program_call *call, struct
 	return ended;
 }
 
+int program_ask(struct program *program, const char *const *argv, char **ret_text, struct error *error)
+{
+	_cleanup_buffer_ struct buffer output = { 0 };
+
+	int r = program_run(program, &(struct program_call){ .argv = argv }, &output, error);
+	if (r < 0)
+		return r;
+	buffer_append(&output, "", 1);
+	if (output.failed)
+		return -ENOMEM;
+	*ret_text = (char *)TAKE(output.data);
+	return 0;
+}
+
 /* ---- finding ---------------------------------------------------------------------------------------------------------- */
 
 /* Only folders with an absolute name: what the others are depends on where a daemon happens to stand, a folder of logic for one. */

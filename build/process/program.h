@@ -73,3 +73,6 @@ struct program_call {
 
 /* Runs it in memory: no file is made. What it writes to stdout comes back, also when it fails. Errors as process_run(). */
 int program_run(struct program *program, const struct program_call *call, struct buffer *ret_output, struct error *error);
+
+/* Runs argv and gives what it printed as a text, malloc memory: what ask() starts with. Errors as process_run(). */
+int program_ask(struct program *program, const char *const *argv, char **ret_text, struct error *error);

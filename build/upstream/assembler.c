@@ -329,17 +329,12 @@ static char *find_version(char *text, const char **ret_number, enum variant *ret
 
 static int ask_version(struct program *program, const char *path, char **ret_identity, enum variant *ret_variant, struct error *error)
 {
-	const char *const argv[] = { path, "--version", NULL };
-	_cleanup_buffer_ struct buffer output = { 0 };
+	_cleanup_free_ char *text = NULL;
 	const char *number;
 
-	int r = program_run(program, &(struct program_call){ .argv = argv }, &output, error);
+	int r = program_ask(program, (const char *const[]){ path, "--version", NULL }, &text, error);
 	if (r < 0)
 		return r;
-	buffer_append(&output, "", 1);
-	if (output.failed)
-		return -ENOMEM;
-	char *text = (char *)output.data;
 	_cleanup_free_ char *first = strndup(text, MIN(strcspn(text, "\n"), (size_t)100));
 	const char *line = find_version(text, &number, ret_variant);
 	if (!line)
@@ -378,59 +373,26 @@ static const struct program_kind kind = {
 	.ask = ask,
 };
 
-int assembler_new(const char *wanted, struct assembler **ret_assembler)
+int assembler_new(const char *wanted, struct program **ret_assembler)
 {
-	struct assembler *assembler = calloc(1, sizeof(*assembler));
-
-	if (!assembler)
-		return -ENOMEM;
-	int r = program_new(&kind, wanted, &assembler->program);
-	if (r < 0) {
-		free(assembler);
-		return r;
-	}
-	*ret_assembler = assembler;
-	return 0;
-}
-
-struct assembler *assembler_unref(struct assembler *assembler)
-{
-	if (assembler)
-		program_unref(assembler->program);
-	free(assembler);
-	return NULL;
-}
-
-void assembler_stop(struct assembler *assembler)
-{
-	program_stop(assembler->program);
-}
-
-int assembler_identify(struct assembler *assembler, const char **ret_version, struct error *error)
-{
-	const struct program_found *found;
-
-	int r = program_identify(assembler->program, &found, error);
-	if (r == 0)
-		*ret_version = found->identity;
-	return r;
+	return program_new(&kind, wanted, ret_assembler);
 }
 
 /* ---- assembling ------------------------------------------------------------------------------------------------------- */
 
-int assembler_assemble(struct assembler *assembler, const struct assembler_options *options, const void *text, size_t size,
+int assembler_assemble(struct program *assembler, const struct assembler_options *options, const void *text, size_t size,
 		       struct buffer *ret_object, struct error *error)
 {
 	const struct program_found *found;
 	char words[160], version[40] = "";
 
-	int r = program_identify(assembler->program, &found, error);
+	int r = program_identify(assembler, &found, error);
 	if (r < 0)
 		return r;
 	if (options->code_object_version)
 		snprintf(version, sizeof(version), "-mcode-object-version=%u ", options->code_object_version);
 	snprintf(words, sizeof(words), "%s-mcpu=%.80s%s", version, options->arch,
 		 options->wavefront_size == 64 ? " -mwavefrontsize64" : options->wavefront_size == 32 ? " -mno-wavefrontsize64" : "");
-	return assemble(assembler->program, found,
+	return assemble(assembler, found,
 			&(struct assembler_run){ .triple = "amdgcn-amd-amdhsa", .options = words, .text = text, .size = size }, ret_object, error);
 }

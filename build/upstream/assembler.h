@@ -1,33 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The user's assembler: amdclang, clang or llvm-mc, found, identified, run.
+ * The user's assembler as a struct program: amdclang, clang or llvm-mc.
  *
  * All of them are the same LLVM code behind other options, and give the same object for the same text (tests/upstream compares them). What goes
  * into hashes is therefore the LLVM version they report, and no path.
  */
 #pragma once
 
-#include "base/buffer.h"
-#include "base/error.h"
-
-#include <stdbool.h>
-
-struct assembler;
+#include "build/process/program.h"
 
 /*
  * `wanted`: a path or a name on PATH. NULL: ROCm's amdclang (on PATH, else below $ROCM_PATH or /opt/rocm); else the newest of llvm-mc-N and
  * clang-N, 22 to 17, of which llvm-mc starts faster; else llvm-mc, clang. Nothing is looked for yet.
+ *
+ * What is found is called "LLVM 22.1.8"; AMD's own and unreleased versions as the line that they print. It has assembled something for
+ * gfx942 by then. -ENOENT: there is none, which is an error and never a table of zeros; -EINVAL, -EIO: `wanted` is something else, too
+ * old, or does not work.
  */
-int assembler_new(const char *wanted, struct assembler **ret_assembler);
-struct assembler *assembler_unref(struct assembler *assembler);	/* accepts NULL, returns NULL */
-void assembler_stop(struct assembler *assembler);		/* kills what runs; from now on -ECANCELED */
-
-/*
- * "LLVM 22.1.8"; for AMD's own and for unreleased versions the line that they print. It has assembled something for gfx942 by then. -ENOENT:
- * there is none, which is an error and never a table of zeros; -EINVAL, -EIO: `wanted` is something else, too old, or does not work.
- * The text lives as long as the assembler.
- */
-int assembler_identify(struct assembler *assembler, const char **ret_version, struct error *error);
+int assembler_new(const char *wanted, struct program **ret_assembler);
 
 struct assembler_options {
 	const char *arch;		/* "gfx942", with xnack or sramecc suffix if wanted: "gfx90a:xnack+" */
@@ -36,7 +26,7 @@ struct assembler_options {
 };
 
 /* Text to relocatable object, in memory. -EIO: refused; the message has the assembler's first complaint with its line, and that line. */
-int assembler_assemble(struct assembler *assembler, const struct assembler_options *options, const void *text, size_t size,
+int assembler_assemble(struct program *assembler, const struct assembler_options *options, const void *text, size_t size,
 		       struct buffer *ret_object, struct error *error);
 
 /*
@@ -50,4 +40,4 @@ struct assembler_snippet {
 	const char *options;		/* further options, space-separated, in clang's spelling; "" */
 	const char *text;
 };
-int assembler_try(struct assembler *assembler, const struct assembler_snippet *snippets, size_t n, bool *ret_verdicts, struct error *error);
+int assembler_try(struct program *assembler, const struct assembler_snippet *snippets, size_t n, bool *ret_verdicts, struct error *error);

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-#include "build/process/program.h"
 #include "build/upstream/assembler.h"
-
-struct assembler {
-	struct program *program;
-};
 
 /* How the assembler calls its input in complaints, and the descriptor that it is. */
 #define ASSEMBLER_INPUT "/proc/self/fd/3"

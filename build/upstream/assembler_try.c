@@ -344,16 +344,16 @@ static void judge_in_threads(struct trial *trial)
 		pthread_join(threads[--n], NULL);
 }
 
-int assembler_try(struct assembler *assembler, const struct assembler_snippet *snippets, size_t n, bool *ret_verdicts, struct error *error)
+int assembler_try(struct program *assembler, const struct assembler_snippet *snippets, size_t n, bool *ret_verdicts, struct error *error)
 {
 	_cleanup_free_ const struct assembler_snippet **sorted = calloc(n + 1, sizeof(*sorted));
 	_cleanup_free_ struct group *groups = calloc(n + 1, sizeof(*groups));
 	_cleanup_free_ bool *verdicts = calloc(n + 1, sizeof(*verdicts));
-	struct trial trial = { .program = assembler->program, .first = snippets, .verdicts = verdicts, .groups = groups, .error = error };
+	struct trial trial = { .program = assembler, .first = snippets, .verdicts = verdicts, .groups = groups, .error = error };
 
 	if (!sorted || !groups || !verdicts)
 		return -ENOMEM;
-	int r = program_identify(assembler->program, &trial.found, error);
+	int r = program_identify(assembler, &trial.found, error);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < n; i++)

@@ -7,7 +7,6 @@
 #include "build/upstream/hip.h"
 
 #include "base/file.h"
-#include "build/process/program.h"
 #include "cachedb/digest.h"
 
 #include <dirent.h>
@@ -19,10 +18,6 @@
 
 #define HIP_SECONDS 3600	/* for one compilation; that of the whole library takes a few minutes */
 #define HIP_OLDEST 17		/* the first clang that knows gfx942 */
-
-struct hip {
-	struct program *program;
-};
 
 /* What a compiler has to be handed; struct program_found.variant. */
 enum {
@@ -373,16 +368,12 @@ static int look(struct program *program, struct program_found *found, struct dig
 
 static int ask_version(struct program *program, const char *path, char **ret_version, unsigned *ret_variant, struct error *error)
 {
-	const char *const argv[] = { path, "--version", NULL };
-	_cleanup_buffer_ struct buffer output = { 0 };
+	_cleanup_free_ char *text = NULL;
 
-	int r = program_run(program, &(struct program_call){ .argv = argv }, &output, error);
+	int r = program_ask(program, (const char *const[]){ path, "--version", NULL }, &text, error);
 	if (r < 0)
 		return r;
-	buffer_append(&output, "", 1);
-	if (output.failed)
-		return -ENOMEM;
-	char *text = (char *)output.data, *line = strstr(text, "clang version ");
+	const char *line = strstr(text, "clang version ");
 	*ret_variant = strncmp(text, "HIP version", 11) == 0 ? IS_HIPCC : 0;
 	if (!line)
 		return error_set(error, -EINVAL, "'%s' is no HIP compiler: it calls itself '%.*s'", path, (int)strcspn(text, "\n"), text);
@@ -439,42 +430,9 @@ static const struct program_kind kind = {
 	.ask = ask,
 };
 
-int hip_new(const char *wanted, struct hip **ret_hip)
+int hip_new(const char *wanted, struct program **ret_hip)
 {
-	struct hip *hip = calloc(1, sizeof(*hip));
-
-	if (!hip)
-		return -ENOMEM;
-	int r = program_new(&kind, wanted, &hip->program);
-	if (r < 0) {
-		free(hip);
-		return r;
-	}
-	*ret_hip = hip;
-	return 0;
-}
-
-struct hip *hip_unref(struct hip *hip)
-{
-	if (hip)
-		program_unref(hip->program);
-	free(hip);
-	return NULL;
-}
-
-void hip_stop(struct hip *hip)
-{
-	program_stop(hip->program);
-}
-
-int hip_identify(struct hip *hip, const char **ret_identity, struct error *error)
-{
-	const struct program_found *found;
-
-	int r = program_identify(hip->program, &found, error);
-	if (r == 0)
-		*ret_identity = found->identity;
-	return r;
+	return program_new(&kind, wanted, ret_hip);
 }
 
 /* ---- compiling -------------------------------------------------------------------------------------------------------- */
@@ -508,7 +466,7 @@ static int read_object(const char *path, const char *compiler, struct buffer *re
 	return 0;
 }
 
-int hip_compile(struct hip *hip, const char *arch, const struct hip_source *sources, size_t n_sources, const char *include, struct buffer *ret_code_object,
+int hip_compile(struct program *hip, const char *arch, const struct hip_source *sources, size_t n_sources, const char *include, struct buffer *ret_code_object,
 		struct error *error)
 {
 	_cleanup_(folder_release) struct folder folder = { 0 };
@@ -518,7 +476,7 @@ int hip_compile(struct hip *hip, const char *arch, const struct hip_source *sour
 	struct command command;
 	uint64_t id = 0;
 
-	int r = program_identify(hip->program, &found, error);
+	int r = program_identify(hip, &found, error);
 	if (r == 0)
 		r = digest_sources(sources, n_sources, &id);
 	if (r == 0)
@@ -535,6 +493,6 @@ int hip_compile(struct hip *hip, const char *arch, const struct hip_source *sour
 	const char *const rest[] = { source, "-c", "-o", object };
 	for (size_t i = 0; i < ARRAY_SIZE(rest); i++)
 		add(&command, rest[i]);
-	r = run(hip->program, &folder, &command, &output, &said, error);
+	r = run(hip, &folder, &command, &output, &said, error);
 	return r < 0 ? r : read_object(object, found->path, ret_code_object, error);
 }

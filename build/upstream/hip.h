@@ -1,31 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The user's HIP compiler, for helper kernels: found, identified, run.
+ * The user's HIP compiler as a struct program, for helper kernels.
  *
  * amdclang++ and hipcc of ROCm; or Debian's clang with the headers of libamdhip64-dev and the device library of rocm-device-libs, which
  * knows gfx942 only under the name of gfx940.
  */
 #pragma once
 
-#include "base/buffer.h"
-#include "base/error.h"
-
-struct hip;
+#include "build/process/program.h"
 
 /*
  * `wanted`: a path or a name on PATH. NULL: ROCm's amdclang++ or hipcc (on PATH, else below $ROCM_PATH or /opt/rocm), else clang++ of a
  * distribution, 19 first: its HIP headers and device library are older than its newest clang. Nothing is looked for yet.
+ *
+ * What is found is identified by the version of the compiler, and a digest of the headers, of the parts of the device library and of the
+ * version of the linker that go into an object; nothing is compiled for it. -ENOENT: none of those that were looked for will do, or
+ * something is missing; the message says what. Asked again when the compiler changes, not when only headers or libraries do.
  */
-int hip_new(const char *wanted, struct hip **ret_hip);
-struct hip *hip_unref(struct hip *hip);		/* accepts NULL, returns NULL */
-void hip_stop(struct hip *hip);			/* kills what runs; from now on -ECANCELED */
-
-/*
- * The version of the compiler, and a digest of the headers, of the parts of the device library and of the version of the linker that go into an
- * object; compiles nothing. The text lives as long as `hip`. -ENOENT: none of those that were looked for will do, or something is
- * missing; the message says what. Asked again when the compiler changes, not when only headers or libraries do.
- */
-int hip_identify(struct hip *hip, const char **ret_identity, struct error *error);
+int hip_new(const char *wanted, struct program **ret_hip);
 
 /*
  * Compiles sources[0], with upstream's options, to a linked code object: a bare ELF, as upstream ships it. The other sources lie beside it for
@@ -37,5 +29,5 @@ struct hip_source {
 	const void *text;
 	size_t size;
 };
-int hip_compile(struct hip *hip, const char *arch, const struct hip_source *sources, size_t n_sources, const char *include, struct buffer *ret_code_object,
+int hip_compile(struct program *hip, const char *arch, const struct hip_source *sources, size_t n_sources, const char *include, struct buffer *ret_code_object,
 		struct error *error);

@@ -20,23 +20,19 @@ static const char python_question[] =
 
 static int ask_python(struct program *program, const char *path, char **ret_identity, unsigned *ret_variant, struct error *error)
 {
-	const char *const argv[] = { path, "-c", python_question, NULL };
-	_cleanup_buffer_ struct buffer output = { 0 };
+	_cleanup_free_ char *identity = NULL;
 
-	int r = program_run(program, &(struct program_call){ .argv = argv }, &output, error);
+	int r = program_ask(program, (const char *const[]){ path, "-c", python_question, NULL }, &identity, error);
 	if (r < 0)
 		return r;
-	buffer_append(&output, "\n", 2);
-	if (output.failed)
-		return -ENOMEM;
-	char *identity = (char *)output.data, *lacks = identity + strcspn(identity, "\n") + 1;
-	lacks[-1] = 0;
-	lacks[strcspn(lacks, "\n")] = 0;
-	if (*lacks)
+	char *lacks = identity;
+	strsep(&lacks, "\n");
+	if (lacks)
+		lacks[strcspn(lacks, "\n")] = 0;
+	if (lacks && *lacks)
 		return error_set(error, -ENOENT, "'%s' (%.60s) will not do for TensileLite, which needs %s", path, identity, lacks);
-	*ret_identity = strdup(identity);
-	*ret_variant = 0;
-	return *ret_identity ? 0 : -ENOMEM;
+	*ret_identity = TAKE(identity);
+	return 0;
 }
 
 static const struct program_kind python_kind = {
@@ -133,8 +129,8 @@ static void edition_free(struct edition *edition)
 
 void upstream_stop(struct upstream *upstream)
 {
-	assembler_stop(upstream->assembler);
-	hip_stop(upstream->hip);
+	program_stop(upstream->assembler);
+	program_stop(upstream->hip);
 	program_stop(upstream->python);
 	pthread_mutex_lock(&upstream->lock);
 	upstream->stopped = true;
@@ -152,8 +148,8 @@ struct upstream *upstream_unref(struct upstream *upstream)
 		upstream->edition = edition->older;
 		edition_free(edition);
 	}
-	hip_unref(upstream->hip);
-	assembler_unref(upstream->assembler);
+	program_unref(upstream->hip);
+	program_unref(upstream->assembler);
 	program_unref(upstream->python);
 	tensilelite_unref(upstream->tensilelite);
 	close_p(&upstream->program);
@@ -180,8 +176,7 @@ static int new_workers(struct upstream *upstream, const char *python, struct wor
 
 struct look {			/* what was seen */
 	char tensilelite[TENSILELITE_DIGEST];
-	const struct program_found *python;
-	const char *assembler;
+	const struct program_found *python, *assembler;
 };
 
 static int look(struct upstream *upstream, struct look *look, struct error *error)
@@ -190,7 +185,7 @@ static int look(struct upstream *upstream, struct look *look, struct error *erro
 	if (r == 0)
 		r = program_identify(upstream->python, &look->python, error);
 	if (r == 0)
-		r = assembler_identify(upstream->assembler, &look->assembler, error);
+		r = program_identify(upstream->assembler, &look->assembler, error);
 	return r;
 }
 
@@ -214,7 +209,7 @@ static int print_identity(const struct upstream *upstream, const struct look *lo
 		return r;
 	const uint8_t *bytes = worker.bytes;
 	return asprintf(ret_identity, "TensileLite %s, worker %02x%02x%02x%02x%02x%02x, %s, %s, code object version %u", look->tensilelite, bytes[0],
-			bytes[1], bytes[2], bytes[3], bytes[4], bytes[5], look->python->identity, look->assembler,
+			bytes[1], bytes[2], bytes[3], bytes[4], bytes[5], look->python->identity, look->assembler->identity,
 			upstream->options.code_object_version) < 0 ? -ENOMEM : 0;
 }
 
@@ -306,7 +301,12 @@ const char *upstream_identity(struct upstream *upstream)
 
 int upstream_identify_hip(struct upstream *upstream, const char **ret_identity, struct error *error)
 {
-	return hip_identify(upstream->hip, ret_identity, error);
+	const struct program_found *found;
+
+	int r = program_identify(upstream->hip, &found, error);
+	if (r == 0)
+		*ret_identity = found->identity;
+	return r;
 }
 
 int upstream_check(struct upstream *upstream, const struct edition *edition, struct error *error)

@@ -9,7 +9,6 @@
  */
 #pragma once
 
-#include "build/process/program.h"
 #include "build/upstream/assembler.h"
 #include "build/upstream/hip.h"
 #include "build/upstream/tensilelite.h"
@@ -40,9 +39,7 @@ struct upstream {
 	char *environment[5];		/* of the workers: "NAME=value", NULL-terminated, malloc memory */
 	int program;			/* memfd with worker.py */
 	struct tensilelite *tensilelite;
-	struct program *python;
-	struct assembler *assembler;
-	struct hip *hip;
+	struct program *python, *assembler, *hip;
 
 	pthread_mutex_t look;		/* held while files and programs are looked at; taken before `lock` */
 	int64_t looked_ms;

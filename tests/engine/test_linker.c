@@ -18,22 +18,22 @@ static double seconds(void)
 	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-static int link_with(struct linker *linker, struct buffer *ret_linked, struct error *error)
+static int link_with(struct program *linker, struct buffer *ret_linked, struct error *error)
 {
 	_cleanup_(objects_unref_p) struct objects *objects = NULL;
 	struct buffer object = { 0 };
-	const char *version;
+	const struct program_found *found;
 
 	assert_int_equal(objects_new(1, &objects), 0);
 	assert_int_equal(object_write("gfx942", NULL, 0, &object, NULL), 0);
 	assert_int_equal(objects_add(objects, 0, &object, NULL), 0);
-	int r = linker_identify(linker, &version, error);
+	int r = program_identify(linker, &found, error);
 	return r < 0 ? r : linker_link(linker, &(struct link){ .threads = 1, .build_id = "none" }, objects, ret_linked, error);
 }
 
-static struct linker *new_linker(const char *path)
+static struct program *new_linker(const char *path)
 {
-	struct linker *linker;
+	struct program *linker;
 
 	assert_int_equal(linker_new(path, &linker), 0);
 	return linker;
@@ -50,20 +50,20 @@ PRINTF_LIKE(3, 4) static int link_through(void **state, struct error *error, con
 	va_start(ap, format);
 	vsnprintf(body + length, sizeof(body) - (size_t)length, format, ap);
 	va_end(ap);
-	struct linker *linker = new_linker(make_linker(state, "wrapper", body));
+	struct program *linker = new_linker(make_linker(state, "wrapper", body));
 	int r = link_with(linker, &linked, error);
-	linker_unref(linker);
+	program_unref(linker);
 	return r;
 }
 
 static void test_an_output_that_was_cut_off_is_refused(void **state)
 {
 	_cleanup_buffer_ struct buffer whole = { 0 };
-	struct linker *linker = new_linker(real_linker());
+	struct program *linker = new_linker(real_linker());
 	struct error error = { 0 };
 
 	assert_int_equal(link_with(linker, &whole, &error), 0);
-	linker_unref(linker);
+	program_unref(linker);
 	assert_int_equal(link_through(state, &error, "\"$LLD\" \"$@\" | head -c %zu", whole.size), 0);
 	size_t cuts[] = { 1, 4, 63, 64, 200, whole.size / 2, whole.size - 1 };
 	for (size_t i = 0; i < ARRAY_SIZE(cuts); i++) {
@@ -96,11 +96,11 @@ static void test_a_linker_that_hangs_is_killed_with_what_it_started(void **state
 
 	buffer_printf(&body, "sleep 1000 & echo $! > '%s'\necho working >&2\nwait", child);
 	buffer_append(&body, "", 1);
-	struct linker *linker = new_linker(make_linker(state, "hangs", (char *)body.data));
-	linker_set_limit(linker, 1);
+	struct program *linker = new_linker(make_linker(state, "hangs", (char *)body.data));
+	program_set_limit(linker, 1);
 	assert_int_equal(link_with(linker, &linked, &error), -ETIMEDOUT);
 	assert_non_null(strstr(error.text, "did not end within 1 seconds and was killed: working"));
-	linker_unref(linker);
+	program_unref(linker);
 	for (double end = seconds() + 10; is_running(child) && seconds() < end;)
 		usleep(10000);
 	assert_false(is_running(child));
@@ -108,13 +108,13 @@ static void test_a_linker_that_hangs_is_killed_with_what_it_started(void **state
 
 static void test_a_linker_that_hangs_in_silence_is_killed(void **state)
 {
-	struct linker *linker = new_linker(make_linker(state, "silent", "exec 2>&-\nsleep 1000"));
+	struct program *linker = new_linker(make_linker(state, "silent", "exec 2>&-\nsleep 1000"));
 	_cleanup_buffer_ struct buffer linked = { 0 };
 	struct error error = { 0 };
 
-	linker_set_limit(linker, 1);
+	program_set_limit(linker, 1);
 	assert_int_equal(link_with(linker, &linked, &error), -ETIMEDOUT);
-	linker_unref(linker);
+	program_unref(linker);
 }
 
 static void test_what_a_linker_leaves_behind_is_not_waited_for(void **state)
@@ -156,9 +156,9 @@ static struct buffer numbered_object(size_t number)
 static void link_numbered(size_t n, const size_t *order, const char *build_id, struct buffer *ret_linked)
 {
 	_cleanup_(objects_unref_p) struct objects *objects = NULL;
-	struct linker *linker = new_linker(real_linker());
+	struct program *linker = new_linker(real_linker());
 	struct error error = { 0 };
-	const char *version;
+	const struct program_found *found;
 
 	assert_int_equal(objects_new(n, &objects), 0);
 	for (size_t i = 0; i < n; i++) {
@@ -166,9 +166,9 @@ static void link_numbered(size_t n, const size_t *order, const char *build_id, s
 		struct buffer object = numbered_object(number);
 		assert_int_equal(objects_add(objects, number, &object, &error), 0);
 	}
-	assert_int_equal(linker_identify(linker, &version, &error), 0);
+	assert_int_equal(program_identify(linker, &found, &error), 0);
 	assert_int_equal(linker_link(linker, &(struct link){ .threads = 2, .build_id = build_id }, objects, ret_linked, &error), 0);
-	linker_unref(linker);
+	program_unref(linker);
 }
 
 static void test_objects_are_linked_in_the_order_of_their_numbers(void **state)
@@ -218,7 +218,7 @@ static void test_what_is_no_object_is_not_linked(void **state)
 }
 
 struct stopped {
-	struct linker *linker;
+	struct program *linker;
 	const char *started;
 };
 
@@ -228,7 +228,7 @@ static void *stop_when_started(void *userdata)
 
 	for (double end = seconds() + 20; access(stopped->started, F_OK) < 0 && seconds() < end;)
 		usleep(2000);
-	linker_stop(stopped->linker);
+	program_stop(stopped->linker);
 	return NULL;
 }
 
@@ -247,24 +247,24 @@ static void test_stopping_ends_a_running_link_at_once(void **state)
 	assert_int_equal(link_with(stopped.linker, &linked, &error), -ECANCELED);
 	pthread_join(thread, NULL);
 	assert_int_equal(link_with(stopped.linker, &linked, &error), -ECANCELED);	/* and nothing runs from now on */
-	linker_unref(stopped.linker);
+	program_unref(stopped.linker);
 	assert_true(seconds() - begin < 30);
 }
 
 static void test_the_newest_linker_says_why_none_works(void **state)
 {
 	_cleanup_free_ char *path = strdup(getenv("PATH"));
-	struct linker *linker = new_linker(NULL);
+	struct program *linker = new_linker(NULL);
 	struct error error = { 0 };
-	const char *version;
+	const struct program_found *found;
 
 	write_text(in_scratch(state, "ld.lld-22"), "#!/bin/sh\necho 'no memory left' >&2\nexit 127\n");
 	write_text(in_scratch(state, "ld.lld"), "#!/bin/sh\necho 'LLD 14.0.6'\n");
 	assert_int_equal(shell("chmod +x '%s'/ld.lld*", (char *)*state), 0);
 	setenv("PATH", *state, 1);
-	int r = linker_identify(linker, &version, &error);
+	int r = program_identify(linker, &found, &error);
 	setenv("PATH", path, 1);
-	linker_unref(linker);
+	program_unref(linker);
 	assert_int_equal(r, -ENOENT);
 	assert_non_null(strstr(error.text, "no memory left"));
 }

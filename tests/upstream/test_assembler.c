@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
-static struct assembler *open_assembler(const char *wanted)
+static struct program *open_assembler(const char *wanted)
 {
-	struct assembler *assembler;
+	struct program *assembler;
 
 	assert_int_equal(assembler_new(wanted, &assembler), 0);
 	return assembler;
@@ -40,10 +40,10 @@ static void assert_same_object(const char *text, const struct assembler_options 
 	struct error error = { 0 };
 
 	for (size_t i = 0; i < 2; i++) {
-		struct assembler *assembler = open_assembler(programs[i]);
+		struct program *assembler = open_assembler(programs[i]);
 		if (assembler_assemble(assembler, options, text, strlen(text), &objects[i], &error) < 0)
 			fail_msg("%s: %s", options->arch, error.text);
-		assembler_unref(assembler);
+		program_unref(assembler);
 	}
 	assert_int_equal(objects[0].size, objects[1].size);
 	assert_memory_equal(objects[0].data, objects[1].data, objects[0].size);
@@ -72,7 +72,7 @@ static void test_clang_and_llvm_mc_make_the_same_object(void **state)
 static void test_the_version_of_code_objects_reaches_the_object(void **state)
 {
 	static const uint8_t abi[] = { [4] = 2, [5] = 3, [6] = 4 };	/* EI_ABIVERSION, LLVM's AMDGPUUsage: ELF header */
-	struct assembler *assembler = open_assembler(NULL);
+	struct program *assembler = open_assembler(NULL);
 
 	for (unsigned version = 4; version <= 6; version++) {
 		_cleanup_buffer_ struct buffer object = { 0 };
@@ -80,7 +80,7 @@ static void test_the_version_of_code_objects_reaches_the_object(void **state)
 		assert_int_equal(assembler_assemble(assembler, &options, "s_endpgm\n", 9, &object, NULL), 0);
 		assert_int_equal(object.data[8], abi[version]);
 	}
-	assembler_unref(assembler);
+	program_unref(assembler);
 }
 
 /* The kernels that `tensilefs asm` prints, one after the other: each begins with its name as a label at the start of a line. */
@@ -104,62 +104,63 @@ static void test_printed_kernels_make_the_same_object(void **state)
 
 static void test_clang_and_llvm_mc_of_a_version_are_one_assembler(void **state)
 {
-	const char *programs[] = { tool("clang"), tool("llvm-mc") }, *versions[2];
-	struct assembler *assemblers[2];
+	const char *programs[] = { tool("clang"), tool("llvm-mc") };
+	const struct program_found *found[2];
+	struct program *assemblers[2];
 
 	for (size_t i = 0; i < 2; i++) {
 		assemblers[i] = open_assembler(programs[i]);
-		assert_int_equal(assembler_identify(assemblers[i], &versions[i], NULL), 0);
+		assert_int_equal(program_identify(assemblers[i], &found[i], NULL), 0);
 	}
-	assert_string_equal(versions[0], versions[1]);
-	assert_memory_equal(versions[0], "LLVM ", 5);
-	assert_null(strchr(versions[0], '/'));
-	assembler_unref(assemblers[0]);
-	assembler_unref(assemblers[1]);
+	assert_string_equal(found[0]->identity, found[1]->identity);
+	assert_memory_equal(found[0]->identity, "LLVM ", 5);
+	assert_null(strchr(found[0]->identity, '/'));
+	program_unref(assemblers[0]);
+	program_unref(assemblers[1]);
 }
 
 /* What an assembler is called that says so about itself, and otherwise works. */
-static const char *identity_of(void **state, const char *says, struct assembler **ret_assembler)
+static const char *identity_of(void **state, const char *says, struct program **ret_assembler)
 {
 	struct error error = { 0 };
-	const char *version;
+	const struct program_found *found;
 	char body[600];
 
 	snprintf(body, sizeof(body), "if [ \"$1\" = --version ]; then echo '%s'; exit; fi; exec '%s' \"$@\"", says,
 		 tool(strstr(says, "clang") ? "clang" : "llvm-mc"));
 	*ret_assembler = open_assembler(make_script(state, "assembler", body));
-	if (assembler_identify(*ret_assembler, &version, &error) < 0)
+	if (program_identify(*ret_assembler, &found, &error) < 0)
 		fail_msg("%s", error.text);
-	return version;
+	return found->identity;
 }
 
 static void test_amds_own_and_unreleased_versions_are_told_apart(void **state)
 {
 	static const char amd[] = "AMD clang version 18.0.0git (https://github.com/RadeonOpenCompute/llvm-project roc-6.3.0 24455 abc)";
-	struct assembler *assembler, *other;
+	struct program *assembler, *other;
 
 	assert_string_equal(identity_of(state, amd, &assembler), amd);
-	assembler_unref(assembler);
+	program_unref(assembler);
 	assert_string_equal(identity_of(state, "Ubuntu clang version 21.1.0 (++2025-1ubuntu)", &assembler), "LLVM 21.1.0");
-	assembler_unref(assembler);
+	program_unref(assembler);
 	const char *one = identity_of(state, "LLVM version 23.0.0git", &assembler);
 	assert_int_equal(shell("mkdir '%s/other'", (char *)*state), 0);
 	char *folder = (char *)in_scratch(state, "other");
 	const char *two = identity_of((void **)&folder, "LLVM version 23.0.0git ", &other);
 	assert_memory_equal(one, "LLVM version 23.0.0git ", 23);
 	assert_string_not_equal(one, two);	/* another program */
-	assembler_unref(assembler);
-	assembler_unref(other);
+	program_unref(assembler);
+	program_unref(other);
 }
 
 static int identify(const char *wanted, struct error *error)
 {
-	struct assembler *assembler = open_assembler(wanted);
-	const char *version;
+	struct program *assembler = open_assembler(wanted);
+	const struct program_found *found;
 
 	error->text[0] = 0;
-	int r = assembler_identify(assembler, &version, error);
-	assembler_unref(assembler);
+	int r = program_identify(assembler, &found, error);
+	program_unref(assembler);
 	return r;
 }
 
@@ -211,7 +212,7 @@ static void assert_complaint(const char *text, const char *complaint)
 	const char *programs[] = { tool("clang"), tool("llvm-mc") };
 
 	for (size_t i = 0; i < 2; i++) {
-		struct assembler *assembler = open_assembler(programs[i]);
+		struct program *assembler = open_assembler(programs[i]);
 		_cleanup_buffer_ struct buffer object = { 0 };
 		struct error error = { 0 };
 		const struct assembler_options options = { "gfx942", 64, 5 };
@@ -219,7 +220,7 @@ static void assert_complaint(const char *text, const char *complaint)
 		if (!strstr(error.text, complaint))
 			fail_msg("'%s' is not in: %s", complaint, error.text);
 		assert_null(object.data);
-		assembler_unref(assembler);
+		program_unref(assembler);
 	}
 }
 
@@ -240,7 +241,7 @@ static void *stop_when_started(void *userdata)
 
 	while (shell("test -e '%s'", in_scratch(state, "started")) != 0)
 		shell("sleep 0.01");
-	assembler_stop(*(struct assembler **)state[1]);
+	program_stop(*(struct program **)state[1]);
 	return NULL;
 }
 
@@ -255,13 +256,13 @@ static void test_a_run_that_hangs_ends_when_stopped(void **state)
 	/* hangs at the second run: the first is the proof that it works */
 	snprintf(body, sizeof(body), "cd '%s'; [ \"$1\" = --version ] || { [ -e once ] && echo >started && sleep 1000; echo >once; }; exec '%s' \"$@\"",
 		 (char *)*state, tool("llvm-mc"));
-	struct assembler *assembler = open_assembler(make_script(state, "assembler", body));
+	struct program *assembler = open_assembler(make_script(state, "assembler", body));
 	void *both[] = { *state, &assembler };
 	assert_int_equal(pthread_create(&thread, NULL, stop_when_started, both), 0);
 	assert_int_equal(assembler_assemble(assembler, &options, "s_nop 0\n", 8, &object, &error), -ECANCELED);
 	pthread_join(thread, NULL);
 	assert_int_equal(assembler_assemble(assembler, &options, "s_nop 0\n", 8, &object, &error), -ECANCELED);
-	assembler_unref(assembler);
+	program_unref(assembler);
 }
 
 /* ---- verdicts --------------------------------------------------------------------------------------------------------- */
@@ -276,7 +277,7 @@ static bool ask_alone(void **state, const struct assembler_snippet *snippet)
 
 static void assert_verdicts(void **state, const char *wanted, const struct assembler_snippet *snippets, size_t n, const bool *expected)
 {
-	struct assembler *assembler = open_assembler(wanted);
+	struct program *assembler = open_assembler(wanted);
 	_cleanup_free_ bool *verdicts = calloc(n, 1);
 	struct error error = { 0 };
 
@@ -286,7 +287,7 @@ static void assert_verdicts(void **state, const char *wanted, const struct assem
 		if (verdicts[i] != expected[i])
 			fail_msg("%s: '%s' (%s %s) was %s", wanted, snippets[i].text, snippets[i].target, snippets[i].options,
 				 verdicts[i] ? "accepted" : "refused");
-	assembler_unref(assembler);
+	program_unref(assembler);
 }
 
 /* Plain instructions; some that only the end of a run finds wrong; and such as would change the verdict of others in the same input. */
@@ -372,12 +373,12 @@ static void test_many_snippets_take_few_runs(void **state)
 static int try_with(const char *wanted, struct error *error)
 {
 	static const struct assembler_snippet snippets[] = { { "gfx942", "", "s_nop 0" }, { "gfx942", "", "s_nop 1" }, { "gfx942", "", "v_bogus v0" } };
-	struct assembler *assembler = open_assembler(wanted);
+	struct program *assembler = open_assembler(wanted);
 	bool verdicts[] = { true, false, true };
 
 	error->text[0] = 0;
 	int r = assembler_try(assembler, snippets, ARRAY_SIZE(snippets), verdicts, error);
-	assembler_unref(assembler);
+	program_unref(assembler);
 	if (r < 0)
 		assert_true(verdicts[0] && !verdicts[1] && verdicts[2]);	/* left as they were */
 	return r;

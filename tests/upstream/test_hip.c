@@ -41,9 +41,9 @@ static void assert_clean(void **state)
 	assert_int_equal(shell("rmdir '%s/tmp'", (char *)*state), 0);
 }
 
-static struct hip *open_hip(const char *wanted)
+static struct program *open_hip(const char *wanted)
 {
-	struct hip *hip;
+	struct program *hip;
 
 	assert_int_equal(hip_new(wanted, &hip), 0);
 	return hip;
@@ -51,7 +51,7 @@ static struct hip *open_hip(const char *wanted)
 
 static const struct hip_source sources[] = { { "Kernels.cpp", "#include \"Kernels.h\"\n", 21 }, { "Kernels.h", "int one;\n", 9 } };
 
-static int compile(struct hip *hip, const struct hip_source *source, struct buffer *ret_object, struct error *error)
+static int compile(struct program *hip, const struct hip_source *source, struct buffer *ret_object, struct error *error)
 {
 	error->text[0] = 0;
 	return hip_compile(hip, "gfx942", source, 2, "/an/include", ret_object, error);
@@ -59,31 +59,31 @@ static int compile(struct hip *hip, const struct hip_source *source, struct buff
 
 static char *identity(const char *compiler)
 {
-	struct hip *hip = open_hip(compiler);
+	struct program *hip = open_hip(compiler);
 	struct error error = { 0 };
-	const char *text;
+	const struct program_found *found;
 
-	if (hip_identify(hip, &text, &error) < 0)
+	if (program_identify(hip, &found, &error) < 0)
 		fail_msg("%s", error.text);
-	char *copy = strdup(text);
-	hip_unref(hip);
+	char *copy = strdup(found->identity);
+	program_unref(hip);
 	return copy;
 }
 
 static int identify(const char *compiler, struct error *error)
 {
-	struct hip *hip = open_hip(compiler);
-	const char *text;
+	struct program *hip = open_hip(compiler);
+	const struct program_found *found;
 
 	error->text[0] = 0;
-	int r = hip_identify(hip, &text, error);
-	hip_unref(hip);
+	int r = program_identify(hip, &found, error);
+	program_unref(hip);
 	return r;
 }
 
 static void test_sources_are_compiled_as_upstream_does(void **state)
 {
-	struct hip *hip = open_hip(make_compiler(state));
+	struct program *hip = open_hip(make_compiler(state));
 	_cleanup_buffer_ struct buffer object = { 0 };
 	struct error error;
 
@@ -99,7 +99,7 @@ static void test_sources_are_compiled_as_upstream_does(void **state)
 		assert_non_null(strstr(arguments, expected[i]));
 	assert_null(strstr(arguments, "--rocm-device-lib-path"));	/* it finds its own */
 	assert_string_equal(copy, "#include \"Kernels.h\"\nint one;\n");
-	hip_unref(hip);
+	program_unref(hip);
 	assert_clean(state);
 }
 
@@ -127,7 +127,7 @@ static void test_the_identity_covers_all_that_goes_in(void **state)
 
 static void test_the_first_error_is_the_message(void **state)
 {
-	struct hip *hip = open_hip(make_compiler(state));
+	struct program *hip = open_hip(make_compiler(state));
 	_cleanup_buffer_ struct buffer object = { 0 };
 	struct error error;
 
@@ -145,7 +145,7 @@ static void test_the_first_error_is_the_message(void **state)
 	write_text(in_scratch(state, "compile"), ":");
 	assert_int_equal(compile(hip, sources, &object, &error), -ENOENT);
 	assert_null(object.data);
-	hip_unref(hip);
+	program_unref(hip);
 	assert_clean(state);
 }
 
@@ -184,7 +184,7 @@ static void test_what_is_missing_is_named(void **state)
 }
 
 struct stopped {
-	struct hip *hip;
+	struct program *hip;
 	const char *started;
 };
 
@@ -194,7 +194,7 @@ static void *stop_when_started(void *userdata)
 
 	while (shell("test -e '%s'", stopped->started) != 0)
 		shell("sleep 0.01");
-	hip_stop(stopped->hip);
+	program_stop(stopped->hip);
 	return NULL;
 }
 
@@ -209,7 +209,7 @@ static void test_a_compilation_ends_when_stopped(void **state)
 	assert_int_equal(pthread_create(&thread, NULL, stop_when_started, &stopped), 0);
 	assert_int_equal(compile(stopped.hip, sources, &object, &error), -ECANCELED);
 	pthread_join(thread, NULL);
-	hip_unref(stopped.hip);
+	program_unref(stopped.hip);
 	assert_clean(state);
 }
 
@@ -224,13 +224,13 @@ static void test_the_same_source_gives_the_same_object(void **state)
 {
 	struct hip_source source[] = { real[0], real[1] };
 	struct buffer objects[2] = { 0 };
-	struct hip *hip = open_hip(NULL);
+	struct program *hip = open_hip(NULL);
 	struct error error = { 0 };
-	const char *text;
+	const struct program_found *found;
 
-	if (hip_identify(hip, &text, &error) < 0) {
+	if (program_identify(hip, &found, &error) < 0) {
 		print_message("skipped: %s\n", error.text);
-		hip_unref(hip);
+		program_unref(hip);
 		skip();
 	}
 	for (size_t i = 0; i < 2; i++)
@@ -248,7 +248,7 @@ static void test_the_same_source_gives_the_same_object(void **state)
 	assert_null(memmem(objects[0].data, objects[0].size, "tensilefs-hip", 13));
 	buffer_release(&objects[0]);
 	buffer_release(&objects[1]);
-	hip_unref(hip);
+	program_unref(hip);
 }
 
 int main(void)
