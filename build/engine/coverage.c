@@ -56,17 +56,16 @@ static void add_reason(struct tally *tally, const char *text, uint64_t solutions
 	reasons[tally->n_reasons++] = (struct reason){ .text = copy, .solutions = solutions };
 }
 
-static int survey_base(void *userdata, size_t i)
+static int survey_base(void *userdata, size_t i, struct error *error)
 {
 	struct survey *survey = userdata;
 	struct tally *tally = &survey->tallies[i];
 	_cleanup_(library_unref_p) struct library *library = NULL;
-	struct error error = { 0 };
 	size_t n;
 
-	int r = libraries_get(survey->edition->libraries, survey->bases[i], LIBRARY_GENERATED, &library, &error);
+	int r = libraries_get(survey->edition->libraries, survey->bases[i], LIBRARY_GENERATED, &library, error);
 	if (r < 0) {
-		tally->fault = strdup(error_text(&error, r));
+		tally->fault = strdup(error_text(error, r));
 		return tally->fault ? 0 : -ENOMEM;
 	}
 	const struct logic_solution *solutions = logic_solutions(library->logic, &n);
@@ -129,7 +128,7 @@ static int survey_arch(struct engine *engine, struct edition *edition, const cha
 		if (strcmp(catalog->bases[i].arch, arch) == 0)
 			survey.bases[survey.n++] = &catalog->bases[i];
 	if (r == 0)
-		r = pool_parallel(engine->pool, survey.n, survey_base, &survey);
+		r = pool_parallel(engine->pool, survey.n, survey_base, &survey, NULL);
 	if (r == 0) {
 		struct json_object *faults = json_object_new_array();
 		for (size_t i = 0; i < survey.n; i++) {

@@ -22,9 +22,6 @@ struct lists {
 	bool kernels;			/* these are wanted, else solutions that ask for the helpers */
 	struct base_list *bases;
 	size_t n_bases;
-	pthread_mutex_t lock;		/* protects error */
-	struct error *error;
-	bool failed;
 };
 
 void helpers_release(struct helpers *helpers)
@@ -99,30 +96,22 @@ static int add_helper(void *userdata, const char *name, size_t solution)
 	return MIN(r, 0);
 }
 
-static int list_base(void *userdata, size_t i)
+static int list_base(void *userdata, size_t i, struct error *error)
 {
 	struct lists *lists = userdata;
 	struct base_list *list = &lists->bases[i];
 	_cleanup_(library_unref_p) struct library *library = NULL;
-	struct error error = { 0 };
 
-	int r = libraries_get(lists->edition->libraries, list->base, lists->content, &library, &error);
+	int r = libraries_get(lists->edition->libraries, list->base, lists->content, &library, error);
 	list->library = library;
 	list->solutions = !lists->kernels;
-	list->error = &error;
+	list->error = error;
 	if (r == 0 && lists->kernels)
 		r = write_kernels(list);
 	if (r == 0)
 		r = logic_foreach_helper(library->logic, add_helper, list);
 	list->library = NULL;
 	list->error = NULL;
-	if (r == 0)
-		return 0;
-	pthread_mutex_lock(&lists->lock);
-	if (!lists->failed)
-		error_set(lists->error, r, "%s", error_text(&error, r));
-	lists->failed = true;
-	pthread_mutex_unlock(&lists->lock);
 	return r;
 }
 
@@ -144,7 +133,7 @@ static bool is_of(const struct engine *engine, const struct logic_base *base, co
 	return arch ? strcmp(base->arch, arch) == 0 : engine_serves(engine, base->arch);
 }
 
-static int list_all(struct lists *lists, const char *arch)
+static int list_all(struct lists *lists, const char *arch, struct error *error)
 {
 	const struct logic_base *base;
 
@@ -155,10 +144,7 @@ static int list_all(struct lists *lists, const char *arch)
 		if (is_of(lists->engine, base, arch))
 			lists->bases[lists->n_bases++].base = base;
 	qsort(lists->bases, lists->n_bases, sizeof(*lists->bases), compare_bases);
-	pthread_mutex_init(&lists->lock, NULL);
-	int r = pool_parallel(lists->engine->pool, lists->n_bases, list_base, lists);
-	pthread_mutex_destroy(&lists->lock);
-	return r;
+	return pool_parallel(lists->engine->pool, lists->n_bases, list_base, lists, error);
 }
 
 static void lists_release(struct lists *lists)
@@ -203,10 +189,10 @@ static int join_helpers(struct lists *lists, struct helpers *joined)
 
 int helpers_collect(struct engine *engine, const struct edition *edition, const char *arch, struct helpers *ret_helpers, struct error *error)
 {
-	_cleanup_(lists_release) struct lists lists = { .engine = engine, .edition = edition, .error = error };
+	_cleanup_(lists_release) struct lists lists = { .engine = engine, .edition = edition };
 	struct helpers joined = { 0 };
 
-	int r = list_all(&lists, arch);
+	int r = list_all(&lists, arch, error);
 	if (r == 0)
 		r = join_helpers(&lists, &joined);
 	if (r < 0)
@@ -219,11 +205,11 @@ int helpers_collect(struct engine *engine, const struct edition *edition, const 
 int engine_list_kernels(struct engine *engine, const char *arch, struct buffer *ret_kernels, struct buffer *ret_helpers, struct error *error)
 {
 	_cleanup_(edition_unref_p) struct edition *edition = engine_edition(engine);
-	_cleanup_(lists_release) struct lists lists = { .engine = engine, .edition = edition, .kernels = true, .error = error };
+	_cleanup_(lists_release) struct lists lists = { .engine = engine, .edition = edition, .kernels = true };
 	_cleanup_(helpers_release) struct helpers helpers = { 0 };
 
 	lists.content = engine->keep_all ? LIBRARY_ALL : LIBRARY_GENERATED;
-	int r = list_all(&lists, arch);
+	int r = list_all(&lists, arch, error);
 	if (r == 0)
 		r = join_helpers(&lists, &helpers);
 	if (r < 0)

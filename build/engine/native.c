@@ -126,9 +126,6 @@ struct generation {			/* all kernels of a file */
 	const size_t *kernels;
 	size_t n_kernels;
 	struct kernel *made;
-	pthread_mutex_t lock;		/* protects error */
-	struct error *error;
-	bool failed;
 };
 
 /* The kernarg segment as metadata describes it: the arguments in order of their offsets. */
@@ -152,30 +149,24 @@ static void describe_arguments(const struct gemm_problem_type *problem, struct k
 	}
 }
 
-static int generate_kernel(void *userdata, size_t i)
+static int generate_kernel(void *userdata, size_t i, struct error *error)
 {
 	struct generation *generation = userdata;
 	const struct logic_solution *solution = &generation->solutions[generation->kernels[i]];
 	struct kernel *kernel = &generation->made[i];
 	struct gemm_config config;
-	struct error error = { 0 };
+	struct error reason = { 0 };
 
 	trace_begin(generation->trace, "kernel", TRACE_WITH({ "kernel", .text = solution->kernel_name }));
-	int r = gemm_config_init(&solution->params, &config, &error);
+	int r = gemm_config_init(&solution->params, &config, &reason);
 	if (r == 0)
-		r = gemm_generate(generation->isa, &config, &kernel->code, &error);
+		r = gemm_generate(generation->isa, &config, &kernel->code, &reason);
 	trace_end(generation->trace, "kernel", TRACE_WITH({ "instructions", .number = kernel->code.instructions }));
-	if (r == 0) {
-		describe_arguments(&solution->params.problem, kernel);
-		return 0;
-	}
-	pthread_mutex_lock(&generation->lock);
-	if (!generation->failed)
-		error_set(generation->error, r, "'%s': line %u: kernel '%s': %s", solution->file->path, solution->line,
-			  solution->kernel_name, error_text(&error, r));
-	generation->failed = true;
-	pthread_mutex_unlock(&generation->lock);
-	return r;
+	if (r < 0)
+		return error_set(error, r, "'%s': line %u: kernel '%s': %s", solution->file->path, solution->line, solution->kernel_name,
+				 error_text(&reason, r));
+	describe_arguments(&solution->params.problem, kernel);
+	return 0;
 }
 
 static int write_object(const char *arch, const struct generation *generation, struct buffer *ret_elf, struct error *error)
@@ -235,7 +226,7 @@ static int one_object(struct buffer *elf, size_t kernels, struct generated *ret_
 static int make(struct engine_file *file, const struct logic_library *logic, const char *identity, struct generated *ret_generated,
 		struct error *error)
 {
-	struct generation generation = { .trace = file->engine->trace, .isa = isa_find(file->arch), .error = error };
+	struct generation generation = { .trace = file->engine->trace, .isa = isa_find(file->arch) };
 	_cleanup_buffer_ struct buffer elf = { 0 };
 	uint64_t begin = now_us();
 	size_t n_solutions;
@@ -245,8 +236,7 @@ static int make(struct engine_file *file, const struct logic_library *logic, con
 	generation.made = calloc(generation.n_kernels + 1, sizeof(*generation.made));
 	if (!generation.made)
 		return -ENOMEM;
-	pthread_mutex_init(&generation.lock, NULL);
-	int r = pool_parallel(file->engine->pool, generation.n_kernels, generate_kernel, &generation);
+	int r = pool_parallel(file->engine->pool, generation.n_kernels, generate_kernel, &generation, error);
 	if (r == 0)
 		r = write_object(file->arch, &generation, &elf, error);
 	if (r == 0)
@@ -254,7 +244,6 @@ static int make(struct engine_file *file, const struct logic_library *logic, con
 	for (size_t i = 0; i < generation.n_kernels; i++)
 		gemm_code_release(&generation.made[i].code);
 	free(generation.made);
-	pthread_mutex_destroy(&generation.lock);
 	return r < 0 ? r : one_object(&elf, generation.n_kernels, ret_generated, error);
 }
 

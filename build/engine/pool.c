@@ -220,9 +220,10 @@ struct pool_counts pool_counts(struct pool *pool)
 
 struct loop {
 	struct pool *pool;
-	int (*run)(void *userdata, size_t i);
+	int (*run)(void *userdata, size_t i, struct error *error);
 	void *userdata;
 	size_t n;
+	struct error *error;		/* of `result` */
 	pthread_mutex_t lock;		/* protects all below; taken before the pool's */
 	pthread_cond_t left;		/* a helper is done with the loop */
 	size_t next;
@@ -281,10 +282,13 @@ static void loop_work(struct loop *loop)
 	while (loop->result == 0 && loop->next < loop->n) {
 		size_t i = loop->next++;
 		pthread_mutex_unlock(&loop->lock);
-		int r = pool_is_stopping(loop->pool) ? -ECANCELED : loop->run(loop->userdata, i);
+		struct error error = { 0 };
+		int r = pool_is_stopping(loop->pool) ? -ECANCELED : loop->run(loop->userdata, i, &error);
 		pthread_mutex_lock(&loop->lock);
-		if (r < 0 && loop->result == 0)
+		if (r < 0 && loop->result == 0) {
 			loop->result = r;
+			error_set(loop->error, r, "%s", error.text);
+		}
 	}
 	pthread_mutex_unlock(&loop->lock);
 }
@@ -332,10 +336,10 @@ static unsigned loop_pull_helpers(struct pool *pool, struct loop_helper *helpers
 	return taken;
 }
 
-int pool_parallel(struct pool *pool, size_t n, int (*run)(void *userdata, size_t i), void *userdata)
+int pool_parallel(struct pool *pool, size_t n, int (*run)(void *userdata, size_t i, struct error *error), void *userdata, struct error *error)
 {
 	unsigned n_helpers = (unsigned)MIN((size_t)pool->most - 1, n ? n - 1 : 0);
-	struct loop loop = { .pool = pool, .run = run, .userdata = userdata, .n = n, .helpers = n_helpers };
+	struct loop loop = { .pool = pool, .run = run, .userdata = userdata, .n = n, .error = error, .helpers = n_helpers };
 	_cleanup_free_ struct loop_helper *helpers = calloc(n_helpers + 1, sizeof(*helpers));
 
 	if (!helpers)

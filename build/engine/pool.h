@@ -17,6 +17,8 @@
  */
 #pragma once
 
+#include "base/error.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -45,10 +47,10 @@ void pool_raise(struct pool *pool, struct pool_task *task);
 
 /*
  * Calls run(userdata, i) for every i below n, spread over the caller and the workers that are idle. While the caller has only the
- * last iterations of others to wait for, another worker serves in its place. Returns 0, or the first failure (a negative errno),
- * after which no further iteration starts. -ECANCELED when the pool is being ended.
+ * last iterations of others to wait for, another worker serves in its place. Returns 0, or the first failure (a negative errno) with
+ * its message, after which no further iteration starts. -ECANCELED when the pool is being ended.
  */
-int pool_parallel(struct pool *pool, size_t n, int (*run)(void *userdata, size_t i), void *userdata);
+int pool_parallel(struct pool *pool, size_t n, int (*run)(void *userdata, size_t i, struct error *error), void *userdata, struct error *error);
 
 unsigned pool_threads(const struct pool *pool);		/* tasks at once on the workers that serve all queues */
 

@@ -231,33 +231,23 @@ struct generation {			/* all kernels of a file */
 	size_t n_kernels;
 	const char *identity;
 	struct objects *objects;
-	pthread_mutex_t lock;		/* protects error */
-	struct error *error;
-	bool failed;
 };
 
-static int make_kernel(void *userdata, size_t i)
+static int make_kernel(void *userdata, size_t i, struct error *error)
 {
 	struct generation *generation = userdata;
 	const struct logic_solution *solution = &generation->solutions[generation->kernels[i]];
 	struct engine *engine = generation->file->engine;
 	struct buffer object = { 0 };
-	struct error error = { 0 };
+	struct error reason = { 0 };
 
 	trace_begin(engine->trace, "kernel", TRACE_WITH({ "kernel", .text = solution->kernel_name }));
-	int r = get_kernel(engine, generation->logic, generation->file->arch, generation->kernels[i], generation->identity, &object, &error);
+	int r = get_kernel(engine, generation->logic, generation->file->arch, generation->kernels[i], generation->identity, &object, &reason);
 	trace_end(engine->trace, "kernel", TRACE_WITH({ "bytes", .number = object.size }));
 	if (r == 0)
-		r = objects_add(generation->objects, i, &object, &error);
-	if (r == 0)
-		return 0;
-	pthread_mutex_lock(&generation->lock);
-	if (!generation->failed)
-		error_set(generation->error, r, "'%s': line %u: kernel '%.100s': %s", solution->file->path, solution->line, solution->kernel_name,
-			  error_text(&error, r));
-	generation->failed = true;
-	pthread_mutex_unlock(&generation->lock);
-	return r;
+		r = objects_add(generation->objects, i, &object, &reason);
+	return r < 0 ? error_set(error, r, "'%s': line %u: kernel '%.100s': %s", solution->file->path, solution->line, solution->kernel_name,
+				 error_text(&reason, r)) : 0;
 }
 
 /* What was generated is by the TensileLite that the plan was made with: nobody has edited it meanwhile. */
@@ -273,14 +263,12 @@ static int check_identity(struct tensilelite *tensilelite, const char *identity,
 
 static int make_all(struct engine_file *file, const struct logic_library *logic, const char *identity, struct objects *objects, struct error *error)
 {
-	struct generation generation = { .file = file, .logic = logic, .identity = identity, .objects = objects, .error = error };
+	struct generation generation = { .file = file, .logic = logic, .identity = identity, .objects = objects };
 	size_t n_solutions;
 
 	generation.solutions = logic_solutions(logic, &n_solutions);
 	generation.kernels = logic_kernels(logic, &generation.n_kernels);
-	pthread_mutex_init(&generation.lock, NULL);
-	int r = pool_parallel(file->engine->pool, generation.n_kernels, make_kernel, &generation);
-	pthread_mutex_destroy(&generation.lock);
+	int r = pool_parallel(file->engine->pool, generation.n_kernels, make_kernel, &generation, error);
 	return r < 0 ? r : check_identity(tensilelite_of(file->engine->generator), identity, error);
 }
 

@@ -120,13 +120,13 @@ struct sum {
 	unsigned runs;
 };
 
-static int add_one(void *userdata, size_t i)
+static int add_one(void *userdata, size_t i, struct error *error)
 {
 	struct sum *sum = userdata;
 
 	__atomic_add_fetch(&sum->seen[i], 1, __ATOMIC_SEQ_CST);
 	__atomic_add_fetch(&sum->runs, 1, __ATOMIC_SEQ_CST);
-	return i == sum->fail_at ? -EBADMSG : 0;
+	return i == sum->fail_at ? error_set(error, -EBADMSG, "at %zu", i) : 0;
 }
 
 static void test_a_loop_visits_every_index_once(void **state)
@@ -135,8 +135,8 @@ static void test_a_loop_visits_every_index_once(void **state)
 		struct sum sum = { .fail_at = SIZE_MAX };
 		struct pool *pool;
 		assert_int_equal(pool_new(threads, 0, false, &pool), 0);
-		assert_int_equal(pool_parallel(pool, ARRAY_SIZE(sum.seen), add_one, &sum), 0);
-		assert_int_equal(pool_parallel(pool, 0, add_one, &sum), 0);
+		assert_int_equal(pool_parallel(pool, ARRAY_SIZE(sum.seen), add_one, &sum, NULL), 0);
+		assert_int_equal(pool_parallel(pool, 0, add_one, &sum, NULL), 0);
 		pool_unref(pool);
 		for (size_t i = 0; i < ARRAY_SIZE(sum.seen); i++)
 			assert_int_equal(sum.seen[i], 1);
@@ -147,9 +147,11 @@ static void test_a_failure_stops_a_loop(void **state)
 {
 	for (unsigned threads = 1; threads <= 3; threads++) {
 		struct sum sum = { .fail_at = 3 };
+		struct error error = { 0 };
 		struct pool *pool;
 		assert_int_equal(pool_new(threads, 0, false, &pool), 0);
-		assert_int_equal(pool_parallel(pool, ARRAY_SIZE(sum.seen), add_one, &sum), -EBADMSG);
+		assert_int_equal(pool_parallel(pool, ARRAY_SIZE(sum.seen), add_one, &sum, &error), -EBADMSG);
+		assert_string_equal(error.text, "at 3");
 		pool_unref(pool);
 		if (threads == 1)
 			assert_int_equal(sum.runs, 4);
@@ -168,7 +170,7 @@ static void run_nested(struct pool_task *task, bool cancelled)
 {
 	struct nested *nested = (struct nested *)task;
 
-	nested->result = pool_parallel(nested->pool, ARRAY_SIZE(nested->sum.seen), add_one, &nested->sum);
+	nested->result = pool_parallel(nested->pool, ARRAY_SIZE(nested->sum.seen), add_one, &nested->sum, NULL);
 	sem_post(nested->done);
 }
 
@@ -217,7 +219,7 @@ struct long_loop {
 };
 
 /* That of the caller ends as soon as another worker has one, which then takes until the test has seen enough. */
-static int run_long(void *userdata, size_t i)
+static int run_long(void *userdata, size_t i, struct error *error)
 {
 	struct long_loop *loop = userdata;
 
@@ -235,7 +237,7 @@ static void run_long_loop(struct pool_task *task, bool cancelled)
 	struct long_loop *loop = (struct long_loop *)task;
 
 	loop->caller = pthread_self();
-	pool_parallel(loop->pool, 2, run_long, loop);
+	pool_parallel(loop->pool, 2, run_long, loop, NULL);
 	sem_post(&loop->done);
 }
 
