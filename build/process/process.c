@@ -141,7 +141,7 @@ int process_spawn(const struct process_spawn *spawn, pid_t *ret_pid)
 
 /* ---- what it says ----------------------------------------------------------------------------------------------------- */
 
-void process_tail_add(struct process_tail *tail, const char *bytes, size_t n)
+static void tail_add(struct process_tail *tail, const char *bytes, size_t n)
 {
 	size_t keep = MIN(n, (size_t)PROCESS_TAIL_SIZE);
 	size_t old = MIN(tail->size, PROCESS_TAIL_SIZE - keep);
@@ -149,6 +149,22 @@ void process_tail_add(struct process_tail *tail, const char *bytes, size_t n)
 	memmove(tail->text, tail->text + tail->size - old, old);
 	memcpy(tail->text + old, bytes + n - keep, keep);
 	tail->size = old + keep;
+}
+
+int process_tail_read(struct process_tail *tail, int fd, struct buffer *said)
+{
+	char bytes[4096];
+	ssize_t n = 1;
+
+	for (unsigned i = 0; i < 64 && n > 0; i++) {
+		n = read(fd, bytes, sizeof(bytes));
+		tail_add(tail, bytes, (size_t)MAX(n, 0));
+		if (said && n > 0)
+			buffer_append(said, bytes, MIN((size_t)n, PROCESS_SAID_MOST - said->size));
+	}
+	if (n < 0 && errno != EAGAIN && errno != EINTR)
+		return -errno;
+	return n != 0;
 }
 
 const char *process_tail_finish(struct process_tail *tail)
@@ -170,23 +186,6 @@ int64_t process_now_ms(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-/* Reads what there is, within a bound, as it may write faster than we read; forgets the source at its end. */
-static int hear(const struct process *process, struct pollfd *source, struct process_tail *tail)
-{
-	char bytes[4096];
-	ssize_t n = 1;
-
-	for (unsigned i = 0; i < 64 && n > 0; i++) {
-		n = read(source->fd, bytes, sizeof(bytes));
-		process_tail_add(tail, bytes, (size_t)MAX(n, 0));
-		if (process->said && n > 0)
-			buffer_append(process->said, bytes, MIN((size_t)n, PROCESS_SAID_MOST - process->said->size));
-	}
-	if (n == 0)
-		source->fd = -1;
-	return n < 0 && errno != EAGAIN && errno != EINTR ? -errno : 0;
 }
 
 /*
@@ -211,9 +210,11 @@ static int wait_for_end(const struct process *process, int pidfd, int said, stru
 			continue;
 		if (polled[1].revents)
 			return -ECANCELED;
-		int r = polled[2].revents ? hear(process, &polled[2], tail) : 0;
+		int r = polled[2].revents ? process_tail_read(tail, polled[2].fd, process->said) : 1;
+		if (r == 0)
+			polled[2].fd = -1;
 		if (r < 0 || polled[0].revents || (pidfd < 0 && polled[2].fd < 0))
-			return r;
+			return MIN(r, 0);
 	}
 }
 

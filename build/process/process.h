@@ -59,7 +59,11 @@ struct process_tail {
 	char text[PROCESS_TAIL_SIZE + 1];
 };
 
-void process_tail_add(struct process_tail *tail, const char *bytes, size_t n);
+/*
+ * Takes in what can be read from a non-blocking descriptor, within a bound, as a program may write faster than we read; also appended to
+ * `said`, which holds PROCESS_SAID_MOST bytes at most, or NULL. 0 at the end of file, 1 before it, a negative errno.
+ */
+int process_tail_read(struct process_tail *tail, int fd, struct buffer *said);
 const char *process_tail_finish(struct process_tail *tail);	/* makes one line of it, and returns that */
 
 /* "ended with status 1", "was killed by signal 9"; `status` as waitpid() gave it. */

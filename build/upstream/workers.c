@@ -117,15 +117,7 @@ static bool worker_is_sound(const struct worker *worker)
 
 static void drain_complaints(struct worker *worker)
 {
-	char bytes[4096];
-	ssize_t n = 1;
-
-	/* a bound, as it may write faster than we read */
-	for (unsigned i = 0; i < 64 && n > 0; i++) {
-		n = read(worker->complaints, bytes, sizeof(bytes));
-		process_tail_add(&worker->tail, bytes, (size_t)MAX(n, 0));
-	}
-	if (n == 0) {			/* it closed its end: there is no more to wait for */
+	if (process_tail_read(&worker->tail, worker->complaints, NULL) == 0) {	/* it closed its end: there is no more to wait for */
 		close(worker->complaints);
 		worker->complaints = -1;
 	}
