@@ -35,7 +35,6 @@ struct generated {
 
 struct generator {
 	const char *build_id;		/* how what it makes is linked, unless the user says: lld's --build-id=KIND */
-	bool runs_programs;		/* to choose too: what is not linked may take long as well */
 	bool shares_helpers;		/* one object serves any logic: it does not depend on struct helpers */
 
 	void (*stop)(const struct generator *generator);	/* what runs and what comes ends with -ECANCELED */

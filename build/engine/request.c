@@ -8,7 +8,7 @@
  * worker is free again.
  *
  * A flight that somebody waits for begins in POOL_QUICK. A linked file goes no farther there than the cache on disk: where its hash
- * takes a plan, or its bytes a build, the flight begins again in POOL_WAITED. With a generator that runs programs all begin there.
+ * takes a plan, or its bytes a build, the flight begins again in POOL_WAITED. So does any whose tools have not been asked who they are.
  *
  * The waiting are told first, the cache on disk is written afterwards.
  */
@@ -258,13 +258,22 @@ static int build(struct flight *flight, struct production *production, struct ar
 	return 0;
 }
 
+/* Without running one of them. */
+static bool knows_tools(struct engine *engine, enum engine_kind kind)
+{
+	const char *identity;
+
+	return (!kind_is_linked(kind) || program_current(engine->linker)) &&
+	       engine->generator->identity(engine->generator, kind, &identity) == 0;
+}
+
 /* The moment that a flight belongs to. LATER when a program has to be run to know it. */
 static int find_standpoint(struct flight *flight, const struct edition *edition, struct standpoint *ret_standpoint, struct error *error)
 {
 	struct engine_file *file = flight->file;
 	const struct tools *tools;
 
-	if (!flight->may_build && kind_is_linked(file->kind) && !program_current(file->engine->linker))
+	if (!flight->may_build && !knows_tools(file->engine, file->kind))
 		return LATER;
 	int r = tools_identify(file->engine, file->kind, &tools, error);
 	if (r == 0)
@@ -415,7 +424,7 @@ static struct flight *new_flight(struct engine_file *file, const struct cachedb_
 		.asked_us = now_us(),
 		.waiters = waiter,
 		.waited = priority == ENGINE_WAITED,
-		.may_build = priority == ENGINE_AHEAD || file->engine->generator->runs_programs,
+		.may_build = priority == ENGINE_AHEAD,
 		.has_identity = identity != NULL,
 	};
 	if (identity)
@@ -538,5 +547,5 @@ void engine_call_in(struct engine *engine, enum pool_queue queue, void (*call)(v
 
 void engine_call(struct engine *engine, void (*call)(void *userdata, bool cancelled), void *userdata)
 {
-	engine_call_in(engine, engine->generator->runs_programs ? POOL_WAITED : POOL_QUICK, call, userdata);
+	engine_call_in(engine, POOL_QUICK, call, userdata);
 }
