@@ -6,19 +6,12 @@
  */
 #include "fs/internal.h"
 
+#include "base/clock.h"
+
 #include <fcntl.h>
-#include <time.h>
 
 #define FRESH_US 1000000		/* how long a document serves further opens */
 #define SUFFIX ".s"
-
-static uint64_t now_us(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
-}
 
 struct document *document_ref(struct document *document)
 {

@@ -6,9 +6,10 @@
  */
 #include "tools/command.h"
 
+#include "base/clock.h"
+
 #include <json-c/json.h>
 #include <sys/ioctl.h>
-#include <time.h>
 
 #define USAGE "status [--once] [--json] MOUNTPOINT\n\nOn a terminal what it shows is renewed twice a second; ^C ends it."
 #define RENEW_US 500000
@@ -89,11 +90,8 @@ struct sample {
 static struct sample sample_of(struct json_object *engine)
 {
 	struct json_object *cache = member(engine, "cache");
-	struct sample sample = { .builds = number(member(engine, "built"), "builds") };
-	struct timespec now;
+	struct sample sample = { .seconds = (double)now_ns() * 1e-9, .builds = number(member(engine, "built"), "builds") };
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	sample.seconds = (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 	sample.answers = number(cache, "memory_hits") + number(cache, "disk_hits") + sample.builds;
 	return sample;
 }

@@ -8,20 +8,10 @@
 #include "build/engine/trace.h"
 #include "build/engine/watch.h"
 
-#include <time.h>
-
 #define MEMORY_WITH_CACHE (128ull << 20)	/* bytes of recent artifacts */
 #define MEMORY_WITHOUT_CACHE (512ull << 20)	/* they cannot be had again without a build */
 #define LOGIC_KEPT (16ull << 20)		/* of parsed YAML */
 #define MEMORY_LIMIT (4ull << 30)		/* of everything, or half of the machine's, unless the user says */
-
-uint64_t now_us(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
-}
 
 /* ---- the engine ------------------------------------------------------------------------------------------------------- */
 

@@ -21,6 +21,7 @@
  */
 #pragma once
 
+#include "base/clock.h"
 #include "build/engine/engine.h"
 #include "build/engine/edition.h"
 #include "build/engine/library.h"
@@ -168,8 +169,6 @@ int production_plan(struct engine_file *file, const struct edition *edition, con
 int production_run(struct engine_file *file, struct production *production, const struct cachedb_key *hash,
 		   struct artifact **ret_artifact, struct error *error);
 void production_release(struct production *production);
-
-uint64_t now_us(void);			/* monotonic */
 
 /* ---- lists.c ---- */
 

@@ -3,11 +3,11 @@
 
 #include "build/engine/identity.h"
 #include "build/engine/naming.h"
+#include "base/clock.h"
 
 #include <dirent.h>
 #include <limits.h>
 #include <pthread.h>
-#include <time.h>
 
 #define SHARED_IDENTITY_NS 100000000ll	/* how long it is taken for current */
 
@@ -252,14 +252,6 @@ struct library *library_unref(struct library *library)
 }
 
 /* ---- identity --------------------------------------------------------------------------------------------------------- */
-
-static int64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000000000ll + now.tv_nsec;
-}
 
 static int digest_base(const struct logic_base *base, struct identity *ret_identity)
 {

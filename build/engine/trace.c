@@ -7,12 +7,12 @@
 #include "build/engine/trace.h"
 
 #include "base/buffer.h"
+#include "base/clock.h"
 #include "base/file.h"
 
 #include <fcntl.h>
 #include <json-c/json.h>
 #include <pthread.h>
-#include <time.h>
 
 #define PAGE 4096
 #define MOST_TEXT 1000			/* bytes of a value, so that an event fits a page */
@@ -78,14 +78,6 @@ static void write_event(struct trace *trace, struct json_object *event)
 }
 
 /* ---- events ----------------------------------------------------------------------------------------------------------- */
-
-static uint64_t now_us(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
-}
 
 /* Bytes of the UTF-8 character that a text begins with; 0: it begins with none. */
 static size_t character_size(const char *text)

@@ -5,6 +5,8 @@
  */
 #include "build/process/process.h"
 
+#include "base/clock.h"
+
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
@@ -12,7 +14,6 @@
 #include <spawn.h>
 #include <sys/pidfd.h>
 #include <sys/wait.h>
-#include <time.h>
 
 static const char *const kept_variables[] = { "PATH", "LD_LIBRARY_PATH", "TMPDIR" };
 
@@ -180,14 +181,6 @@ const char *process_tail_finish(struct process_tail *tail)
 	return tail->text;
 }
 
-int64_t process_now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /*
  * Hears a process until it has ended, which its pidfd tells. Its stderr does not: it may close that and go on, and what it leaves
  * behind may keep it open. Only where there is no pidfd (-1: filters of system calls that do not know them) the end of file has to
@@ -195,11 +188,11 @@ int64_t process_now_ms(void)
  */
 static int wait_for_end(const struct process *process, int pidfd, int said, struct process_tail *tail)
 {
-	int64_t end = process->seconds ? process_now_ms() + (int64_t)process->seconds * 1000 : INT64_MAX;
+	int64_t end = process->seconds ? now_ms() + (int64_t)process->seconds * 1000 : INT64_MAX;
 	struct pollfd polled[] = { { .fd = pidfd, .events = POLLIN }, { .fd = process->stop, .events = POLLIN }, { .fd = said, .events = POLLIN } };
 
 	for (;;) {
-		int64_t left = end - process_now_ms();
+		int64_t left = end - now_ms();
 
 		if (left <= 0)
 			return -ETIMEDOUT;

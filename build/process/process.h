@@ -69,5 +69,3 @@ const char *process_tail_finish(struct process_tail *tail);	/* makes one line of
 /* "ended with status 1", "was killed by signal 9"; `status` as waitpid() gave it. */
 #define PROCESS_ENDING_SIZE 64
 const char *process_print_ending(int status, char text[static PROCESS_ENDING_SIZE]);
-
-int64_t process_now_ms(void);	/* CLOCK_MONOTONIC */

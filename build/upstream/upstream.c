@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "build/upstream/upstream_internal.h"
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "worker_py.h"
 #include "cachedb/digest.h"
@@ -270,10 +271,10 @@ int upstream_current(struct upstream *upstream, int64_t age_ms, struct edition *
 	int r = 0;
 
 	pthread_mutex_lock(&upstream->look);
-	if (!upstream->edition || process_now_ms() - upstream->looked_ms >= age_ms) {
+	if (!upstream->edition || now_ms() - upstream->looked_ms >= age_ms) {
 		r = renew(upstream, error);
 		if (r == 0)
-			upstream->looked_ms = process_now_ms();
+			upstream->looked_ms = now_ms();
 	}
 	if (r == 0)
 		*ret_edition = upstream->edition;

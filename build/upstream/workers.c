@@ -7,6 +7,7 @@
 #include "build/upstream/workers.h"
 #include "build/process/process.h"
 
+#include "base/clock.h"
 #include "base/thread.h"
 
 #include <fcntl.h>
@@ -216,7 +217,7 @@ static int exchange_run(struct exchange *exchange, int64_t deadline, int stop)
 			{ .fd = worker->complaints, .events = POLLIN },
 			{ .fd = worker->channel, .events = exchange->sent < exchange->request.size ? POLLIN | POLLOUT : POLLIN },
 		};
-		int64_t left = deadline - process_now_ms();
+		int64_t left = deadline - now_ms();
 		int r = 0;
 
 		if (left <= 0)
@@ -287,7 +288,7 @@ static void *keep(void *userdata)
 		if (poll(&polled, 1, (int)MIN(most / 2 + 1, (int64_t)INT_MAX)) > 0)
 			return NULL;
 		pthread_mutex_lock(&workers->lock);
-		while ((worker = take_idle(workers, process_now_ms() - most))) {
+		while ((worker = take_idle(workers, now_ms() - most))) {
 			worker_end(worker);
 			workers->n--;
 			pthread_cond_signal(&workers->freed);
@@ -386,7 +387,7 @@ static void release(struct workers *workers, struct worker *worker)
 {
 	pthread_mutex_lock(&workers->lock);
 	if (worker && !workers->stopped) {
-		worker->idle_since = process_now_ms();
+		worker->idle_since = now_ms();
 		worker->tail.size = 0;
 		worker->next = workers->idle;
 		workers->idle = worker;
@@ -452,7 +453,7 @@ int workers_ask(struct workers *workers, const char *kind, const void *body, siz
 		r = acquire(workers, &exchange.worker);
 	if (r < 0)
 		return r == -ECANCELED ? error_set(error, r, "nobody waits any more") : r;
-	int64_t deadline = workers->options.seconds ? process_now_ms() + (int64_t)workers->options.seconds * 1000 : INT64_MAX;
+	int64_t deadline = workers->options.seconds ? now_ms() + (int64_t)workers->options.seconds * 1000 : INT64_MAX;
 	if (!exchange.worker)
 		r = worker_start(workers, &exchange.worker, error);
 	if (r == 0) {
