@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "cachedb/digest.h"
 
+#include "base/clock.h"
+#include "base/file.h"
+
+#include <fcntl.h>
 #include <openssl/evp.h>
-#include <stdio.h>
 
 static void update(struct digest *digest, const void *bytes, size_t size)
 {
@@ -35,6 +38,27 @@ void digest_bytes(struct digest *digest, const void *bytes, size_t size)
 void digest_string(struct digest *digest, const char *string)
 {
 	digest_bytes(digest, string, strlen(string));
+}
+
+void digest_stat(struct digest *digest, const struct stat *st)
+{
+	digest_number(digest, st->st_dev);
+	digest_number(digest, st->st_ino);
+	digest_number(digest, (uint64_t)st->st_size);
+	digest_number(digest, (uint64_t)timespec_ns(&st->st_mtim));
+	digest_number(digest, (uint64_t)timespec_ns(&st->st_ctim));
+}
+
+int digest_file(struct digest *digest, const char *path, struct error *error)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	_cleanup_buffer_ struct buffer content = { 0 };
+
+	int r = fd < 0 ? -errno : read_to_end(fd, &content);
+	if (r < 0)
+		return error_set(error, r, "cannot read '%s': %s", path, strerror(-r));
+	digest_bytes(digest, content.data, content.size);
+	return 0;
 }
 
 int digest_finish(struct digest *digest, struct cachedb_key *ret_key)

@@ -6,13 +6,9 @@
 #include "build/upstream/assembler_internal.h"
 
 #include "cachedb/digest.h"
-#include "base/file.h"
 
 #include <elf.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 
 #define ASSEMBLER_OLDEST 17	/* the first release that knows gfx942 */
@@ -273,24 +269,15 @@ int assembler_check(struct program *program, const struct program_found *found, 
 static int print_digest(const char *path, const char *line, char **ret_identity, struct error *error)
 {
 	_cleanup_(digest_release) struct digest digest = { 0 };
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
 	struct cachedb_key key;
-	struct stat st;
 
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return error_set(error, -errno, "cannot read '%s': %s", path, strerror(errno));
-	void *bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (bytes == MAP_FAILED)
-		return error_set(error, -errno, "cannot read '%s': %s", path, strerror(errno));
 	digest_init(&digest, "assembler");
-	digest_bytes(&digest, bytes, (size_t)st.st_size);
-	munmap(bytes, (size_t)st.st_size);
-	int r = digest_finish(&digest, &key);
+	int r = digest_file(&digest, path, error);
+	if (r == 0)
+		r = digest_finish(&digest, &key);
 	if (r < 0)
 		return r;
-	uint64_t start;
-	memcpy(&start, key.bytes, sizeof(start));
-	return asprintf(ret_identity, "%s %016llx", line, (unsigned long long)start) < 0 ? -ENOMEM : 0;
+	return asprintf(ret_identity, "%s %016llx", line, (unsigned long long)key_number(&key)) < 0 ? -ENOMEM : 0;
 }
 
 /*

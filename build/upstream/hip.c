@@ -245,19 +245,6 @@ static int run(struct program *program, const struct folder *folder, const struc
 static const char includes[] = "#include <hip/hip_runtime.h>\n#include <hip/hip_ext.h>\n#include <hip/hip_fp16.h>\n";
 static const struct hip_source probe = { .name = "probe.cpp", .text = includes, .size = sizeof(includes) - 1 };
 
-static int digest_file(struct digest *digest, const char *path, struct error *error)
-{
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
-	char bytes[65536];
-	ssize_t n;
-
-	if (fd < 0)
-		return error_set(error, -errno, "cannot read '%s': %s", path, strerror(errno));
-	while ((n = read(fd, bytes, sizeof(bytes))) > 0)
-		digest_bytes(digest, bytes, (size_t)n);
-	return n < 0 ? error_set(error, -errno, "cannot read '%s': %s", path, strerror(errno)) : 0;
-}
-
 /* The next word in quotes of a line that -### printed, cut out of it; NULL at its end. */
 static char *next_word(char **at)
 {
@@ -393,7 +380,6 @@ static int ask(struct program *program, const char *path, char **ret_identity, u
 	_cleanup_free_ char *version = NULL;
 	struct cachedb_key key;
 	unsigned kind;
-	uint64_t start;
 
 	int r = ask_version(program, path, &version, &kind, error);
 	if (r < 0)
@@ -409,8 +395,7 @@ static int ask(struct program *program, const char *path, char **ret_identity, u
 		r = digest_finish(&digest, &key);
 	if (r < 0)
 		return r;
-	memcpy(&start, key.bytes, sizeof(start));
-	if (asprintf(ret_identity, "%s, libraries and headers %016llx", version, (unsigned long long)start) < 0)
+	if (asprintf(ret_identity, "%s, libraries and headers %016llx", version, (unsigned long long)key_number(&key)) < 0)
 		return -ENOMEM;
 	*ret_variant = found.variant;
 	return 0;
@@ -447,7 +432,7 @@ static int digest_sources(const struct hip_source *sources, size_t n, uint64_t *
 		digest_bytes(&digest, sources[i].text, sources[i].size);
 	int r = digest_finish(&digest, &key);
 	if (r == 0)
-		memcpy(ret_id, key.bytes, sizeof(*ret_id));
+		*ret_id = key_number(&key);
 	return r;
 }
 

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "build/upstream/tensilelite.h"
 
-#include "cachedb/digest.h"
+#include "base/clock.h"
 
-#include <fcntl.h>
 #include <fts.h>
 #include <sys/stat.h>
-#include <time.h>
 
 /*
  * A file that was written a moment ago may be written again without another time or size: the clock that stamps files goes in
@@ -18,7 +16,7 @@ struct tensilelite {
 	char *folder, *package;		/* FOLDER, FOLDER/Tensile */
 	bool known, settled;
 	struct cachedb_key stamp;	/* of names, sizes and times */
-	char digest[TENSILELITE_DIGEST];
+	char digest[KEY_TEXT_SIZE];
 };
 
 int tensilelite_new(const char *folder, struct tensilelite **ret_tensilelite, struct error *error)
@@ -120,17 +118,10 @@ struct looking {
 static int look_at(void *userdata, const FTSENT *entry, const char *relative)
 {
 	struct looking *looking = userdata;
-	const struct stat *st = entry->fts_statp;
-	int64_t changed_ns = (int64_t)st->st_ctim.tv_sec * 1000000000 + st->st_ctim.tv_nsec;
 
 	digest_string(&looking->digest, relative);
-	digest_number(&looking->digest, st->st_dev);
-	digest_number(&looking->digest, st->st_ino);
-	digest_number(&looking->digest, (uint64_t)st->st_size);
-	digest_number(&looking->digest, (uint64_t)st->st_mtim.tv_sec);
-	digest_number(&looking->digest, (uint64_t)st->st_mtim.tv_nsec);
-	digest_number(&looking->digest, (uint64_t)changed_ns);
-	looking->newest_ns = MAX(looking->newest_ns, changed_ns);
+	digest_stat(&looking->digest, entry->fts_statp);
+	looking->newest_ns = MAX(looking->newest_ns, timespec_ns(&entry->fts_statp->st_ctim));
 	return 0;
 }
 
@@ -145,7 +136,7 @@ static int look(const struct tensilelite *tensilelite, struct cachedb_key *ret_s
 		r = digest_finish(&looking.digest, ret_stamp);
 	digest_release(&looking.digest);
 	clock_gettime(CLOCK_REALTIME, &now);
-	*ret_settled = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec - looking.newest_ns > SETTLED_NS;
+	*ret_settled = timespec_ns(&now) - looking.newest_ns > SETTLED_NS;
 	return r;
 }
 
@@ -159,40 +150,27 @@ struct reading {
 static int read_file(void *userdata, const FTSENT *entry, const char *relative)
 {
 	struct reading *reading = userdata;
-	_cleanup_close_ int fd = open(entry->fts_path, O_RDONLY | O_CLOEXEC);
-	size_t size = (size_t)entry->fts_statp->st_size, got = 0;
-	_cleanup_free_ uint8_t *bytes = malloc(size + 1);
-	ssize_t n = fd < 0 ? -1 : 1;
 
-	if (!bytes)
-		return -ENOMEM;
-	while (n > 0 && got < size) {
-		n = read(fd, bytes + got, size - got);
-		got += (size_t)MAX(n, 0);
-	}
-	if (n < 0)
-		return error_set(reading->error, -errno, "cannot read '%s': %s", entry->fts_path, strerror(errno));
 	digest_string(&reading->digest, relative);
-	digest_bytes(&reading->digest, bytes, got);
-	return 0;
+	return digest_file(&reading->digest, entry->fts_path, reading->error);
 }
 
 static int read_all(struct tensilelite *tensilelite, struct error *error)
 {
 	struct reading reading = { .error = error };
-	struct cachedb_key key = { 0 };
+	struct cachedb_key key;
 
 	digest_init(&reading.digest, "tensilelite");
 	int r = walk(tensilelite, read_file, &reading, error);
 	if (r == 0)
 		r = digest_finish(&reading.digest, &key);
 	digest_release(&reading.digest);
-	for (size_t i = 0; r == 0 && i < sizeof(key.bytes); i++)
-		snprintf(tensilelite->digest + 2 * i, 3, "%02x", key.bytes[i]);
+	if (r == 0)
+		key_to_text(&key, tensilelite->digest);
 	return r;
 }
 
-int tensilelite_identify(struct tensilelite *tensilelite, char ret_digest[static TENSILELITE_DIGEST], struct error *error)
+int tensilelite_identify(struct tensilelite *tensilelite, char ret_digest[static KEY_TEXT_SIZE], struct error *error)
 {
 	struct cachedb_key before, after = { 0 };
 	bool settled;
@@ -216,6 +194,6 @@ int tensilelite_identify(struct tensilelite *tensilelite, char ret_digest[static
 		tensilelite->settled = settled;
 		tensilelite->stamp = after;
 	}
-	memcpy(ret_digest, tensilelite->digest, TENSILELITE_DIGEST);
+	memcpy(ret_digest, tensilelite->digest, KEY_TEXT_SIZE);
 	return 0;
 }

@@ -7,8 +7,7 @@
  */
 #pragma once
 
-#include "base/error.h"
-#include "base/macro.h"
+#include "cachedb/digest.h"
 
 struct tensilelite;
 
@@ -19,8 +18,7 @@ struct tensilelite *tensilelite_unref(struct tensilelite *tensilelite);	/* accep
 const char *tensilelite_folder(const struct tensilelite *tensilelite);	/* as an absolute path */
 
 /*
- * The digest, 64 hex digits. Looks at the files' sizes and times, and reads them again (26 MB in hipBLASLt) when one has changed.
+ * The digest in hexadecimal digits. Looks at the files' sizes and times, and reads them again (26 MB in hipBLASLt) when one has changed.
  * Not thread-safe: the caller has a lock.
  */
-#define TENSILELITE_DIGEST 65
-int tensilelite_identify(struct tensilelite *tensilelite, char ret_digest[static TENSILELITE_DIGEST], struct error *error);
+int tensilelite_identify(struct tensilelite *tensilelite, char ret_digest[static KEY_TEXT_SIZE], struct error *error);

@@ -4,7 +4,6 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "worker_py.h"
-#include "cachedb/digest.h"
 
 #include <sys/mman.h>
 
@@ -57,6 +56,19 @@ static int make_program(void)
 	return fd;
 }
 
+static int digest_program(char ret_text[static KEY_TEXT_SIZE])
+{
+	_cleanup_(digest_release) struct digest digest = { 0 };
+	struct cachedb_key key;
+
+	digest_init(&digest, "worker");
+	digest_bytes(&digest, worker_py, sizeof(worker_py));
+	int r = digest_finish(&digest, &key);
+	if (r == 0)
+		key_to_text(&key, ret_text);
+	return r;
+}
+
 /*
  * Sets of strings have one order in every process; python finds the user's modules, and writes what it compiles where he wants it
  * or not.
@@ -84,7 +96,9 @@ static int init(struct upstream *upstream, const struct upstream_options *option
 	upstream->program = make_program();
 	if (upstream->program < 0)
 		return error_set(error, upstream->program, "cannot make a memory file: %s", strerror(-upstream->program));
-	int r = tensilelite_new(options->tensilelite, &upstream->tensilelite, error);
+	int r = digest_program(upstream->program_digest);
+	if (r == 0)
+		r = tensilelite_new(options->tensilelite, &upstream->tensilelite, error);
 	if (r == 0)
 		r = program_new(&python_kind, options->python, &upstream->python);
 	if (r == 0)
@@ -176,7 +190,7 @@ static int new_workers(struct upstream *upstream, const char *python, struct wor
 }
 
 struct look {			/* what was seen */
-	char tensilelite[TENSILELITE_DIGEST];
+	char tensilelite[KEY_TEXT_SIZE];
 	const struct program_found *python, *assembler;
 };
 
@@ -190,28 +204,10 @@ static int look(struct upstream *upstream, struct look *look, struct error *erro
 	return r;
 }
 
-static int worker_digest(struct cachedb_key *ret_key)
-{
-	struct digest digest = { 0 };
-
-	digest_init(&digest, "worker");
-	digest_bytes(&digest, worker_py, sizeof(worker_py));
-	int r = digest_finish(&digest, ret_key);
-	digest_release(&digest);
-	return r;
-}
-
 static int print_identity(const struct upstream *upstream, const struct look *look, char **ret_identity)
 {
-	struct cachedb_key worker;
-
-	int r = worker_digest(&worker);
-	if (r < 0)
-		return r;
-	const uint8_t *bytes = worker.bytes;
-	return asprintf(ret_identity, "TensileLite %s, worker %02x%02x%02x%02x%02x%02x, %s, %s, code object version %u", look->tensilelite, bytes[0],
-			bytes[1], bytes[2], bytes[3], bytes[4], bytes[5], look->python->identity, look->assembler->identity,
-			upstream->options.code_object_version) < 0 ? -ENOMEM : 0;
+	return asprintf(ret_identity, "TensileLite %s, worker %.12s, %s, %s, code object version %u", look->tensilelite, upstream->program_digest,
+			look->python->identity, look->assembler->identity, upstream->options.code_object_version) < 0 ? -ENOMEM : 0;
 }
 
 /* Takes over `identity`. */

@@ -38,6 +38,7 @@ struct upstream {
 	struct upstream_options options;	/* its strings are not kept */
 	char *environment[5];		/* of the workers: "NAME=value", NULL-terminated, malloc memory */
 	int program;			/* memfd with worker.py */
+	char program_digest[KEY_TEXT_SIZE];
 	struct tensilelite *tensilelite;
 	struct program *python, *assembler, *hip;
 

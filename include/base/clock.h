@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* CLOCK_MONOTONIC, for durations and deadlines. */
+/* Times as one number. now_*() are CLOCK_MONOTONIC, for durations and deadlines. */
 #pragma once
 
 #include <stdint.h>
 #include <time.h>
+
+static inline int64_t timespec_ns(const struct timespec *time)
+{
+	return (int64_t)time->tv_sec * 1000000000 + time->tv_nsec;
+}
 
 static inline int64_t now_ns(void)
 {
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+	return timespec_ns(&now);
 }
 
 static inline uint64_t now_us(void)

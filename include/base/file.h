@@ -25,6 +25,20 @@ static inline int write_all(int fd, const uint8_t *bytes, size_t size)
 	return 0;
 }
 
+/* Appends what is left of a file, also of one whose size is not known or changes. Returns 0 or a negative errno. */
+static inline int read_to_end(int fd, struct buffer *buffer)
+{
+	uint8_t bytes[65536];
+	ssize_t n;
+
+	while ((n = read(fd, bytes, sizeof(bytes))) != 0)
+		if (n > 0)
+			buffer_append(buffer, bytes, (size_t)n);
+		else if (errno != EINTR)
+			return -errno;
+	return buffer->failed ? -ENOMEM : 0;
+}
+
 /* Appends the whole file, wherever its offset is. Returns 0 or a negative errno; -EIO when it became shorter meanwhile. */
 static inline int read_whole(int fd, struct buffer *buffer)
 {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/compare/compare.h"
 
+#include "base/file.h"
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -96,19 +98,11 @@ static int read_file(const char *root, const char *name, struct buffer *bytes, s
 {
 	_cleanup_free_ char *path = join(root, name);
 	_cleanup_close_ int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-	ssize_t n = 1;
 
-	while (fd >= 0 && n > 0) {
-		uint8_t part[65536];
-		n = read(fd, part, sizeof(part));
-		if (n > 0)
-			buffer_append(bytes, part, (size_t)n);
-		if (n < 0 && errno == EINTR)
-			n = 1;
-	}
-	if (fd < 0 || n < 0)
-		return path ? error_set(error, -errno, "cannot read '%s': %s", path, strerror(errno)) : -ENOMEM;
-	return bytes->failed ? -ENOMEM : 0;
+	if (!path)
+		return -ENOMEM;
+	int r = fd < 0 ? -errno : read_to_end(fd, bytes);
+	return r < 0 ? error_set(error, r, "cannot read '%s': %s", path, strerror(-r)) : 0;
 }
 
 static bool ends_with(const char *name, const char *suffix)
