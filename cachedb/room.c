@@ -93,16 +93,12 @@ int cachedb_gc(struct cachedb *db, uint64_t max_bytes, uint64_t *ret_freed)
 	return 0;
 }
 
-/* What is missing of the space that has to stay free, as room in the file. */
-static int collect_for_space(struct cachedb *db)
+/* Makes so much room in the file. */
+static int collect_bytes(struct cachedb *db, uint64_t lack)
 {
-	struct space space = space_of(store_directory(db->store), &db->min_free);
 	struct cachedb_statistics statistics;
 	uint64_t freed;
 
-	if (space.free >= space.keep)
-		return 0;
-	uint64_t lack = space.keep - space.free;
 	int r = cachedb_get_statistics(db, &statistics);
 	return r < 0 ? r : cachedb_gc(db, statistics.bytes - MIN(statistics.bytes, lack), &freed);
 }
@@ -116,7 +112,7 @@ int cachedb_compact(struct cachedb *db, uint64_t *ret_freed, struct error *error
 	int r = store_compact(db->store, &freed);
 	struct space space = space_of(store_directory(db->store), &db->min_free);
 	if (r == 0 && space.free < space.keep) {
-		r = collect_for_space(db);
+		r = collect_bytes(db, space.keep - space.free);
 		if (r == 0)
 			r = store_compact(db->store, &more);
 	}

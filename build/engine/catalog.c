@@ -283,9 +283,14 @@ int catalog_take(struct engine *engine, const struct edition *before, const stru
 
 /* ---- questions -------------------------------------------------------------------------------------------------------- */
 
+bool engine_wants(const struct engine *engine, const char *arch)
+{
+	return !engine->arch || strcmp(engine->arch, arch) == 0;
+}
+
 bool engine_serves(const struct engine *engine, const char *arch)
 {
-	if (engine->arch && strcmp(engine->arch, arch) != 0)
+	if (!engine_wants(engine, arch))
 		return false;
 	return engine->generator->serves(engine->generator, arch) || (engine->metadata_only && engine->keep_all);	/* metadata of all solutions needs no instruction tables */
 }

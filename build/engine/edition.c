@@ -67,11 +67,6 @@ bool edition_has_arch(const struct edition *edition, const char *arch)
 
 /* ---- life ------------------------------------------------------------------------------------------------------------- */
 
-static bool is_wanted(const struct engine *engine, const char *arch)
-{
-	return !engine->arch || strcmp(engine->arch, arch) == 0;
-}
-
 /* The faults of the scan, of bases, and one for each arch that is not served though it is wanted. */
 static int collect_faults(const struct engine *engine, struct edition *edition)
 {
@@ -85,10 +80,10 @@ static int collect_faults(const struct engine *engine, struct edition *edition)
 		if (!(edition->faults[n++] = strdup(catalog->faults[i].message)))
 			return -ENOMEM;
 	for (size_t i = 0; i < catalog->n_bases; i++)
-		if (catalog->bases[i].fault && is_wanted(engine, catalog->bases[i].arch) && !(edition->faults[n++] = strdup(catalog->bases[i].fault)))
+		if (catalog->bases[i].fault && engine_wants(engine, catalog->bases[i].arch) && !(edition->faults[n++] = strdup(catalog->bases[i].fault)))
 			return -ENOMEM;
 	for (size_t i = 0; i < catalog->n_archs; i++)
-		if (is_wanted(engine, catalog->archs[i]) && !engine_serves(engine, catalog->archs[i]) &&
+		if (engine_wants(engine, catalog->archs[i]) && !engine_serves(engine, catalog->archs[i]) &&
 		    asprintf(&edition->faults[n++], "architecture '%s' cannot be generated yet: its logic is left out", catalog->archs[i]) < 0)
 			return -ENOMEM;
 	return 0;

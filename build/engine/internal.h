@@ -134,7 +134,8 @@ bool kind_is_linked(enum engine_kind kind);
 /* The logic as it is now: a reference. */
 struct edition *engine_edition(struct engine *engine);
 
-/* Can files be made for this arch? */
+/* Has the user asked for this arch, or for all? And can files be made for it? */
+bool engine_wants(const struct engine *engine, const char *arch);
 bool engine_serves(const struct engine *engine, const char *arch);
 
 /* A digest of what the file is made from, that costs a stat per logic file. -ENOENT when there is no such logic. */

@@ -112,6 +112,11 @@ static const char *words_of(enum helper_compiler compiler)
 	return compiler == COMPILER_MISSING ? "without helper kernels" : "with helper kernels";
 }
 
+static bool needs_upstream(enum engine_kind kind, enum helper_compiler compiler)
+{
+	return kind == ENGINE_CODE_OBJECT || (kind == ENGINE_HELPER && compiler == COMPILER_THERE);
+}
+
 static int identify(const struct generator *generator, enum engine_kind kind, const char **ret_identity, struct error *error)
 {
 	struct tensilelite *tensilelite = tensilelite_of(generator);
@@ -119,7 +124,7 @@ static int identify(const struct generator *generator, enum engine_kind kind, co
 	const char *upstream = NULL, *hip = words_of(compiler);
 	int r = 0;
 
-	if (kind == ENGINE_CODE_OBJECT || (kind == ENGINE_HELPER && compiler == COMPILER_THERE))
+	if (needs_upstream(kind, compiler))
 		r = upstream_identify(tensilelite->upstream, &upstream, error);
 	if (r == 0 && kind == ENGINE_HELPER && compiler == COMPILER_THERE) {
 		r = upstream_identify_hip(tensilelite->upstream, &hip, error);
@@ -142,7 +147,7 @@ static int identity(const struct generator *generator, enum engine_kind kind, co
 		return -EAGAIN;
 	if (kind != ENGINE_HELPER || compiler == COMPILER_MISSING)
 		hip = words_of(compiler);
-	if (kind == ENGINE_CODE_OBJECT || (kind == ENGINE_HELPER && compiler == COMPILER_THERE)) {
+	if (needs_upstream(kind, compiler)) {
 		upstream = upstream_identity(tensilelite->upstream);
 		if (!upstream || !hip)
 			return -EAGAIN;
