@@ -1,21 +1,13 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/clock.h"
 #include "cachedb/directory.h"
 #include "cachedb/internal.h"
 #include "cachedb/space.h"
 
 #include <sys/mman.h>
-#include <time.h>
 
 #define HUGE_PAGE ((size_t)2 << 20)
 #define LARGE_VALUE (2 * HUGE_PAGE)
-
-static int64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
-}
 
 /* ---- opening and closing ---------------------------------------------------------------------------------------------- */
 
@@ -103,7 +95,7 @@ struct cachedb *cachedb_close(struct cachedb *db)
 void cachedb_touch(struct cachedb *db, const struct cachedb_key *key)
 {
 	if (!db->read_only && store_is_ours(db->store))
-		touches_add(store_touches(db->store), key, now_ns());
+		touches_add(store_touches(db->store), key, wall_ns());
 }
 
 static void note_hit(struct cachedb *db, const struct cachedb_key *key)
@@ -112,7 +104,7 @@ static void note_hit(struct cachedb *db, const struct cachedb_key *key)
 	if (db->read_only)
 		return;
 	touches_count(store_touches(db->store), 1, 0);
-	if (touches_add(store_touches(db->store), key, now_ns()))
+	if (touches_add(store_touches(db->store), key, wall_ns()))
 		flush_touches(db);
 }
 
@@ -289,7 +281,7 @@ static int put_new(struct cachedb *db, const struct cachedb_key *key, const uint
 int cachedb_put(struct cachedb *db, const struct cachedb_key *key, const uint8_t *data, size_t size,
 		const struct cachedb_info *attributes, struct error *error)
 {
-	int64_t now = now_ns();
+	int64_t now = wall_ns();
 	struct record record = { .size = size, .created = now / 1000000000, .used_ns = now };
 	struct cachedb_info existing;
 	int r;

@@ -5,7 +5,7 @@
  */
 #include "fs/internal.h"
 
-#include <time.h>
+#include "base/clock.h"
 
 static const enum node_kind roots[] = { NODE_ROOT, NODE_RAW, NODE_LOGIC, NODE_ASM };
 static const enum node_kind archs[] = { NODE_ARCH, NODE_RAW_ARCH, NODE_LOGIC_ARCH, NODE_ASM_ARCH };
@@ -21,11 +21,8 @@ static void forget_name(struct fs *fs, const struct subject *folder, const char 
 
 static void touch_folders(struct fs *fs)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
 	pthread_mutex_lock(&fs->lock);
-	fs->changed_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+	fs->changed_ns = wall_ns();
 	pthread_mutex_unlock(&fs->lock);
 }
 

@@ -2,6 +2,8 @@
 #include "fs/internal.h"
 #include "fs/mountpoint.h"
 
+#include "base/clock.h"
+
 #include <fcntl.h>
 #include <linux/major.h>
 #include <poll.h>
@@ -33,18 +35,17 @@ void fs_block_signals(void)
 int fs_new(struct engine *engine, const struct fs_options *options, struct fs **ret_fs, struct error *error)
 {
 	struct fs *fs = calloc(1, sizeof(*fs));
-	struct timespec now;
+	int64_t now = wall_ns();
 
 	if (!fs)
 		return -ENOMEM;
-	clock_gettime(CLOCK_REALTIME, &now);
 	*fs = (struct fs){
 		.engine = engine,
 		.options = *options,
 		.uid = geteuid(),
 		.gid = getegid(),
-		.started_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec,
-		.changed_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec,
+		.started_ns = now,
+		.changed_ns = now,
 		.root.subject.kind = NODE_ROOT,
 		.root.lookups = 1,
 	};

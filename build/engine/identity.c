@@ -10,16 +10,15 @@
 
 void digest_file_identity(struct digest *digest, const char *path, bool *settled)
 {
-	struct timespec now;
+	int64_t now = wall_ns();
 	struct stat st;
 
-	clock_gettime(CLOCK_REALTIME, &now);
 	if (stat(path, &st) < 0) {
 		digest_number(digest, (uint64_t)errno);		/* reading it will say why; it may come back */
 		*settled = false;
 		return;
 	}
 	digest_stat(digest, &st);
-	if (timespec_ns(&st.st_ctim) + SETTLED_NS >= timespec_ns(&now))
+	if (timespec_ns(&st.st_ctim) + SETTLED_NS >= now)
 		*settled = false;
 }

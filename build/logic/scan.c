@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/array.h"
+#include "base/clock.h"
 #include "build/logic/catalog.h"
 #include "build/logic/open.h"
 
@@ -128,7 +129,7 @@ static int add_file(struct scan *scan, const char *path, const struct stat *st)
 		return -ENOMEM;
 	head->file = (struct logic_file){
 		.path = copy, .relative = copy + scan->folder_length, .named = scan->is_file, .size = (uint64_t)st->st_size,
-		.mtime_ns = (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec,
+		.mtime_ns = timespec_ns(&st->st_mtim),
 	};
 	int r = logic_file_open(&head->file, &fd, &error);
 	if (r == 0)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "build/logic/tree_build.h"
 
+#include "base/clock.h"
+
 #include <ctype.h>
 #include <fcntl.h>
 #include <math.h>
@@ -147,16 +149,11 @@ static int read_all(int fd, size_t size, char *text, size_t *ret_size)
 	return 0;
 }
 
-static int64_t nanoseconds(const struct timespec *time)
-{
-	return (int64_t)time->tv_sec * 1000000000 + time->tv_nsec;
-}
-
 struct yaml_stamp yaml_stamp_of(const struct stat *st)
 {
 	return (struct yaml_stamp){
 		.device = st->st_dev, .inode = st->st_ino, .size = (uint64_t)st->st_size,
-		.mtime_ns = nanoseconds(&st->st_mtim), .ctime_ns = nanoseconds(&st->st_ctim),
+		.mtime_ns = timespec_ns(&st->st_mtim), .ctime_ns = timespec_ns(&st->st_ctim),
 	};
 }
 

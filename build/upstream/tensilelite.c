@@ -128,15 +128,13 @@ static int look_at(void *userdata, const FTSENT *entry, const char *relative)
 static int look(const struct tensilelite *tensilelite, struct cachedb_key *ret_stamp, bool *ret_settled, struct error *error)
 {
 	struct looking looking = { 0 };
-	struct timespec now;
 
 	digest_init(&looking.digest, "tensilelite files");
 	int r = walk(tensilelite, look_at, &looking, error);
 	if (r == 0)
 		r = digest_finish(&looking.digest, ret_stamp);
 	digest_release(&looking.digest);
-	clock_gettime(CLOCK_REALTIME, &now);
-	*ret_settled = timespec_ns(&now) - looking.newest_ns > SETTLED_NS;
+	*ret_settled = wall_ns() - looking.newest_ns > SETTLED_NS;
 	return r;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Times as one number. now_*() are CLOCK_MONOTONIC, for durations and deadlines. */
+/* Times as one number. now_*() are CLOCK_MONOTONIC, for durations and deadlines; wall_ns() is what stamps files. */
 #pragma once
 
 #include <stdint.h>
@@ -15,6 +15,14 @@ static inline int64_t now_ns(void)
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
+	return timespec_ns(&now);
+}
+
+static inline int64_t wall_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
 	return timespec_ns(&now);
 }
 
