@@ -146,17 +146,22 @@ static void measure_ready(const struct bench *bench)
 
 enum { OPENS = 500, ROUNDS = 10 };
 
-/* Appends how long each of OPENS times of opening and closing a file takes. */
+static double time_open(const char *path)
+{
+	double begin = wall();
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		give_up(path, strerror(errno));
+	double seconds = wall() - begin;
+	close(fd);
+	return seconds;
+}
+
 static void time_opens(const char *path, double *times)
 {
-	for (size_t i = 0; i < OPENS; i++) {
-		double begin = wall();
-		int fd = open(path, O_RDONLY | O_CLOEXEC);
-		if (fd < 0)
-			give_up(path, strerror(errno));
-		times[i] = wall() - begin;
-		close(fd);
-	}
+	for (size_t i = 0; i < OPENS; i++)
+		times[i] = time_open(path);
 }
 
 /* The name of the largest file that was built. */
@@ -427,12 +432,7 @@ static double slow_open(const char *path)
 	static double times[2000];
 
 	for (size_t i = 0; i < ARRAY_SIZE(times); i++) {
-		double begin = wall();
-		int fd = open(path, O_RDONLY | O_CLOEXEC);
-		if (fd < 0)
-			give_up(path, strerror(errno));
-		times[i] = wall() - begin;
-		close(fd);
+		times[i] = time_open(path);
 		usleep(200);
 	}
 	return quantile(times, ARRAY_SIZE(times), 0.99);
