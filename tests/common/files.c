@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/common/files.h"
 
-#include "base/buffer.h"
+#include "base/file.h"
 
-#include <errno.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -32,17 +32,12 @@ void write_text(const char *path, const char *text)
 
 char *read_text(const char *path, size_t *ret_size)
 {
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
 	struct buffer buffer = { 0 };
-	FILE *stream = fopen(path, "re");
-	char bytes[65536];
-	size_t n;
 
-	if (!stream)
+	if (fd < 0)
 		fail_msg("cannot open '%s': %s", path, strerror(errno));
-	while ((n = fread(bytes, 1, sizeof(bytes), stream)))
-		buffer_append(&buffer, bytes, n);
-	assert_false(ferror(stream));
-	fclose(stream);
+	assert_int_equal(read_to_end(fd, &buffer), 0);
 	buffer_append(&buffer, "", 1);
 	if (ret_size)
 		*ret_size = buffer.size - 1;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/emulator/compile.h"
 
+#include "base/file.h"
 #include "tests/common/tool.h"
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <cmocka.h>
@@ -17,16 +18,13 @@ bool compile_available(void)
 
 static uint8_t *read_file(const char *path, size_t *ret_size)
 {
-	FILE *file = fopen(path, "rb");
-	struct stat st;
-	assert_non_null(file);
-	assert_int_equal(fstat(fileno(file), &st), 0);
-	uint8_t *bytes = malloc((size_t)st.st_size + 1);
-	assert_non_null(bytes);
-	assert_int_equal(fread(bytes, 1, (size_t)st.st_size, file), st.st_size);
-	fclose(file);
-	*ret_size = (size_t)st.st_size;
-	return bytes;
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct buffer bytes = { 0 };
+
+	assert_true(fd >= 0);
+	assert_int_equal(read_to_end(fd, &bytes), 0);
+	*ret_size = bytes.size;
+	return bytes.data;
 }
 
 PRINTF_LIKE(1, 2) static void run(const char *format, ...)

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/gemm/common.h"
 
+#include "base/file.h"
 #include "build/gemm/arguments.h"
 #include "build/object/object.h"
 #include "tests/common/tool.h"
 
+#include <fcntl.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -132,15 +134,10 @@ static void write_object(const struct test_kernel *kernels, size_t n, struct buf
 
 static void read_file(const char *path, struct buffer *ret_bytes)
 {
-	FILE *file = fopen(path, "rb");
-	char block[65536];
-	size_t n;
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
 
-	if (!file)
+	if (fd < 0 || read_to_end(fd, ret_bytes) < 0)
 		fail("no linked code object");
-	while ((n = fread(block, 1, sizeof(block), file)) > 0)
-		buffer_append(ret_bytes, block, n);
-	fclose(file);
 }
 
 void link_kernels(const struct test_kernel *kernels, size_t n, struct buffer *ret_elf)

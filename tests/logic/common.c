@@ -29,25 +29,6 @@ void remove_folder(char *folder)
 	assert_int_equal(folder_remove(folder), 0);
 }
 
-char *read_file(const char *path, size_t *ret_size)
-{
-	FILE *file = fopen(path, "r");
-	size_t size = 0, allocated = 1 << 16, n;
-	char *text = malloc(allocated);
-
-	assert_non_null(file);
-	while ((n = fread(text + size, 1, allocated - size - 1, file)) > 0) {
-		size += n;
-		if (size == allocated - 1)
-			text = realloc(text, allocated *= 2);
-	}
-	fclose(file);
-	text[size] = 0;
-	if (ret_size)
-		*ret_size = size;
-	return text;
-}
-
 void write_file(const char *folder, const char *name, const void *bytes, size_t size)
 {
 	char *path;
@@ -81,7 +62,7 @@ char *sample(const char *relative)
 
 	assert_true(asprintf(&name, "samples/logic/%s", relative) > 0);
 	path = source_path(name);
-	char *text = read_file(path, NULL);
+	char *text = read_text(path, NULL);
 	free(name);
 	free(path);
 	return text;

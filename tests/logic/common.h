@@ -2,13 +2,8 @@
 /* What the tests of the logic reader share: files of the sample, temporary folders, edited copies. Failures end the test. */
 #pragma once
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
-
 #include "build/logic/logic.h"
+#include "tests/common/files.h"
 
 /* "<source root>/<relative>"; malloc memory. The source root comes from the environment variable SOURCE_ROOT. */
 char *source_path(const char *relative);
@@ -16,9 +11,6 @@ char *source_path(const char *relative);
 /* A new folder (tests/common/scratch.h); remove_folder() deletes it with its contents. */
 char *make_folder(void);
 void remove_folder(char *folder);
-
-/* A whole file with a terminating NUL; malloc memory. */
-char *read_file(const char *path, size_t *ret_size);
 
 /* Writes folder/name, making the folders in between. */
 void write_file(const char *folder, const char *name, const void *bytes, size_t size);

@@ -59,7 +59,7 @@ static void bases_are_the_files_of_the_peer(void **state)
 /* Bytes that this process has read. */
 static uint64_t bytes_read(void)
 {
-	char *text = read_file("/proc/self/io", NULL);
+	char *text = read_text("/proc/self/io", NULL);
 	uint64_t bytes;
 
 	assert_int_equal(sscanf(text, "rchar: %" SCNu64, &bytes), 1);
@@ -107,7 +107,7 @@ static void check_file(const char *folder, const char *base, const struct buffer
 	size_t size;
 
 	snprintf(path, sizeof(path), "%s/%s.dat", folder, base);
-	char *expected = read_file(path, &size);
+	char *expected = read_text(path, &size);
 	if (size != dat->size || memcmp(expected, dat->data, size) != 0)
 		fail_msg("'%s.dat' differs from the peer's", base);
 	free(expected);
@@ -160,7 +160,7 @@ static void metadata_equals_the_peers(void **state)
 	char path[1024];
 
 	snprintf(path, sizeof(path), "%s/kernels.txt", corpus->peer);
-	char *list = read_file(path, NULL);
+	char *list = read_text(path, NULL);
 	assert_int_equal(logic_naming_new(logic_whole(corpus->catalog, "gfx942"), NULL, NULL, &naming, &error), 0);
 	char *custom = make_custom_kernels(list);
 	const struct logic_options options = { .names = LOGIC_NAMES_TENSILE, .naming = naming, .custom_kernels = custom };

@@ -64,7 +64,7 @@ static void check_digest(const char *sums, const char *name, const void *bytes, 
 /* Metadata and kernel names of a folder, all solutions kept, against the digests of what the peer wrote. */
 static void check_against_peer(const char *folder, const char *asset)
 {
-	char *logic = source_path(folder), *path = source_path(asset), *sums = read_file(path, NULL), name[256];
+	char *logic = source_path(folder), *path = source_path(asset), *sums = read_text(path, NULL), name[256];
 	struct logic_catalog *catalog = scan(logic);
 	struct logic_naming *naming;
 	struct buffer dat = { 0 }, kernels = { 0 };

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/object/common.h"
 
+#include "base/file.h"
+
+#include <fcntl.h>
+
 int working_scratch_make(void **state)
 {
 	return scratch_make(state) < 0 ? -1 : chdir(*state);
@@ -45,16 +49,11 @@ void write_file(const char *name, const void *bytes, size_t size)
 
 struct buffer read_file(const char *name)
 {
+	_cleanup_close_ int fd = open(name, O_RDONLY | O_CLOEXEC);
 	struct buffer out = { 0 };
-	char part[4096];
-	size_t n;
-	FILE *file = fopen(name, "r");
 
-	assert_non_null(file);
-	while ((n = fread(part, 1, sizeof(part), file)))
-		buffer_append(&out, part, n);
-	fclose(file);
-	assert_false(out.failed);
+	assert_true(fd >= 0);
+	assert_int_equal(read_to_end(fd, &out), 0);
 	return out;
 }
 
