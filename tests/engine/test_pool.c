@@ -215,7 +215,7 @@ struct long_loop {
 	struct pool_task task;
 	struct pool *pool;
 	pthread_t caller;
-	sem_t begun, others, done;
+	sem_t begun, taken, others, done;
 };
 
 /* That of the caller ends as soon as another worker has one, which then takes until the test has seen enough. */
@@ -228,6 +228,7 @@ static int run_long(void *userdata, size_t i, struct error *error)
 		return 0;
 	}
 	sem_post(&loop->begun);
+	sem_post(&loop->taken);
 	sem_wait(&loop->others);
 	return 0;
 }
@@ -248,14 +249,16 @@ static void test_others_take_the_place_of_a_caller_that_waits_for_the_end_of_its
 	sem_t begun;
 
 	sem_init(&loop.begun, 0, 0);
+	sem_init(&loop.taken, 0, 0);
 	sem_init(&loop.others, 0, 0);
 	sem_init(&loop.done, 0, 0);
 	sem_init(&begun, 0, 0);
 	assert_int_equal(pool_new(2, 0, false, &loop.pool), 0);
 	pool_push(loop.pool, &loop.task, POOL_WAITED);
+	sem_wait(&loop.taken);		/* both workers are in the loop, one of them with nothing to do but the other iteration */
 	struct noted other = { .task.run = note, .clock = &clock, .begun = &begun };
 	pool_push(loop.pool, &other.task, POOL_WAITED);
-	sem_wait(&begun);		/* both workers are in the loop, one of them with nothing to do */
+	sem_wait(&begun);
 	sem_post(&loop.others);
 	sem_wait(&loop.done);
 	pool_unref(loop.pool);
