@@ -221,6 +221,43 @@ static void test_random_labels_and_build_ids_are_as_expected(void **state)
 	assert_expected(state, "the id that clang makes of the path of a HIP source file");
 }
 
+/* Links a kernel that reads a variable, among other symbols and one of a source file. */
+static void link_variable(void **state, const char *folder, const char *variable, unsigned unit)
+{
+	const char *source = in_scratch(state, "variable.s"), *object = in_scratch(state, "variable.o"), *mc = tool("llvm-mc");
+	_cleanup_buffer_ struct buffer text = { 0 };
+
+	if (!mc)
+		skip();
+	buffer_printf(&text, ".amdgcn_target \"amdgcn-amd-amdhsa--gfx942\"\n.text\n.globl k\n.p2align 8\n.type k,@function\nk:\n\ts_getpc_b64 s[0:1]\n"
+			     "\ts_add_u32 s0, s0, %s@gotpcrel32@lo+4\n\ts_endpgm\n.data\n", variable);
+	for (char name = 'm'; name <= 'z'; name++)
+		buffer_printf(&text, ".globl %c\n%c: .byte 1\n", name, name);
+	buffer_printf(&text, ".globl __hip_cuid_%016x\n__hip_cuid_%016x: .byte 0\n", unit, unit);
+	buffer_append(&text, "", 1);
+	write_text(source, (char *)text.data);
+	assert_int_equal(shell("'%s' -triple=amdgcn-amd-amdhsa -mcpu=gfx942 -filetype=obj -o '%s' '%s' && '%s' -shared -o '%s' '%s'", mc, object, source,
+			       real_linker(), in_scratch(state, "%s/X_gfx942.co", folder), object), 0);
+}
+
+/* Relocations count symbols in an order of hashes. */
+static void test_relocations_are_compared_by_the_names_of_their_symbols(void **state)
+{
+	unsigned moved = 0;
+
+	assert_int_equal(shell("mkdir '%s' '%s'", in_scratch(state, "a"), in_scratch(state, "b")), 0);
+	link_variable(state, "a", "n", 0);
+	for (unsigned unit = 1; unit < 10; unit++) {
+		link_variable(state, "b", "n", unit);
+		assert_expected(state, "the id that clang makes of the path of a HIP source file");
+		moved += shell("cd '%s' && for i in a b; do readelf -rW $i/X_gfx942.co | grep -a 'R_AMDGPU' >$i.txt; done && cmp -s a.txt b.txt", (char *)*state) != 0;
+	}
+	assert_true(moved > 0);
+	struct report report;
+	link_variable(state, "b", "o", 1);
+	assert_non_null(strstr(differences(state, &report), "\"section\":\".rela.dyn\""));
+}
+
 static void test_a_kernel_that_one_lacks_is_told(void **state)
 {
 	struct report report;
@@ -322,6 +359,7 @@ int main(void)
 		TEST(test_a_damaged_code_object_is_told),
 		TEST(test_no_change_of_bytes_breaks_the_reader),
 		TEST(test_random_labels_and_build_ids_are_as_expected),
+		TEST(test_relocations_are_compared_by_the_names_of_their_symbols),
 		TEST(test_a_kernel_that_one_lacks_is_told),
 		TEST(test_a_value_of_a_dat_is_told_with_its_path),
 		TEST(test_files_of_one_side_are_told),
