@@ -4,10 +4,12 @@
 A package of TensileLite's kernels by TensileCreateLibrary and by tensilefs, beside each other on the same files and cores.
 
 usage: upstream.py TENSILEFS TENSILELITE LOGIC WORK [-j N] [--python PYTHON] [--assembler PROGRAM] [--linker PROGRAM] [--hip-compiler PROGRAM]
+                   [--cxx-compiler PROGRAM]
 
 TENSILELITE is the tensilelite folder of a hipBLASLt checkout, LOGIC a folder of logic for gfx942, WORK a folder for what is made, which must not be
-there. TensileCreateLibrary finds its tools as always: $ROCM_PATH, $PATH. Prints seconds of wall clock and of CPU, the largest memory of all
-processes together (proportional set size), and whether the two packages are equal.
+there. TensileCreateLibrary finds its tools as always: $ROCM_PATH, $PATH, and the compiler that it is to use by --cxx-compiler. What the programs say is in
+WORK/*.log. Prints seconds of wall clock and of CPU, the largest memory of all
+processes together (proportional set size) with the programs it is of, and whether the two packages are equal.
 """
 import argparse
 import glob
@@ -17,7 +19,6 @@ import resource
 import shutil
 import subprocess
 import sys
-import threading
 import time
 
 
@@ -38,29 +39,38 @@ def tree(root):
 
 
 def memory(process):
+    """The name of a program, and its proportional set size in KiB."""
     try:
         with open(f"/proc/{process}/smaps_rollup") as file:
-            return int(re.search(r"^Pss: +(\d+)", file.read(), re.M)[1])
+            size = int(re.search(r"^Pss: +(\d+)", file.read(), re.M)[1])
+        with open(f"/proc/{process}/comm") as file:
+            return file.read().strip(), size
     except (OSError, TypeError):
-        return 0
+        return "", 0
 
 
-def measure(what, command, **options):
-    before, begin, most = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic(), 0
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, **options)
-    words = []
-    reader = threading.Thread(target=lambda: words.append(process.stderr.read()))
-    reader.start()
+def memories(root):
+    """Of all programs below one: {name: KiB}."""
+    sizes = {}
+    for name, size in map(memory, tree(root)):
+        sizes[name] = sizes.get(name, 0) + size
+    return sizes
+
+
+def measure(what, command, log, **options):
+    before, begin, most = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic(), {}
+    with open(log, "w") as output:
+        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, **options)
     while process.poll() is None:
-        most = max(most, sum(map(memory, tree(process.pid))))
+        most = max(most, memories(process.pid), key=lambda sizes: sum(sizes.values()))
         time.sleep(0.1 if time.monotonic() - begin < 10 else 0.5)
-    reader.join()
     wall, after = time.monotonic() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     if process.returncode:
-        sys.exit(f"{what}: '{' '.join(command)}' ended with status {process.returncode}: {words[0][-2000:]}")
-    print(f"{what:44} {wall:8.1f} s  {cpu:8.1f} s of CPU  {most / 1024:7.0f} MB", flush=True)
-    return wall, cpu, most
+        sys.exit(f"{what}: '{' '.join(command)}' ended with status {process.returncode}, see '{log}'")
+    parts = ", ".join(f"{name} {size / 1024:.0f}" for name, size in sorted(most.items(), key=lambda item: -item[1]) if size >= 1024)
+    print(f"{what:44} {wall:8.1f} s  {cpu:8.1f} s of CPU  {sum(most.values()) / 1024:7.0f} MB ({parts})", flush=True)
+    return wall, cpu, sum(most.values())
 
 
 def edit_a_solution(logic):
@@ -82,12 +92,13 @@ def main():
         parser.add_argument(name)
     parser.add_argument("-j", dest="jobs", default="2")
     parser.add_argument("--python", default="python3")
+    parser.add_argument("--cxx-compiler", default="amdclang++")
     for name in ("assembler", "linker", "hip-compiler"):
         parser.add_argument("--" + name)
     arguments = parser.parse_args()
     os.makedirs(arguments.work)
     work = os.path.abspath(arguments.work)
-    logic, peer, ours, cache = (os.path.join(work, name) for name in ("logic", "peer", "ours", "cache"))
+    logic, peer, ours, edited, cache = (os.path.join(work, name) for name in ("logic", "peer", "ours", "edited", "cache"))
     shutil.copytree(arguments.logic, logic)
 
     create = os.path.join(arguments.tensilelite, "Tensile", "bin", "TensileCreateLibrary")
@@ -98,11 +109,12 @@ def main():
         build += ["--" + name, value] if value else []
     theirs = measure("TensileCreateLibrary", [
         arguments.python, create, "--merge-files", "--separate-architectures", "--lazy-library-loading", "--no-short-file-names", "--jobs",
-        arguments.jobs, "--library-format", "msgpack", "--architecture", "gfx942", "--no-enumerate", logic, peer, "HIP"], cwd=work)
-    first = measure("tensilefs build, nothing cached", build + ["--cache", cache, logic, ours])
+        arguments.jobs, "--library-format", "msgpack", "--architecture", "gfx942", "--no-enumerate", "--cxx-compiler", arguments.cxx_compiler,
+        "--code-object-version", "default", "--build-id", "sha1", logic, peer, "HIP"], peer + ".log", cwd=work)
+    first = measure("tensilefs build, nothing cached", build + ["--cache", cache, logic, ours], ours + ".log")
     print(f"    {theirs[0] / first[0]:.2f} times faster, {theirs[1] / first[1]:.2f} times less CPU, {theirs[2] / first[2]:.1f} times less memory")
     edit_a_solution(logic)
-    again = measure("tensilefs build, one solution edited", build + ["--cache", cache, logic, os.path.join(work, "edited")])
+    again = measure("tensilefs build, one solution edited", build + ["--cache", cache, logic, edited], edited + ".log")
     print(f"    {theirs[0] / again[0]:.1f} times faster, {theirs[1] / again[1]:.1f} times less CPU")
     name = sorted(glob.glob(os.path.join(ours, "gfx942", "*.co")), key=os.path.getsize)[0]
     mountpoint = os.path.join(work, "mnt")
