@@ -17,8 +17,11 @@
 
 /* The helper kernels that the solutions of an arch ask for, in the order in which they do, and solutions that ask for them: some one for each. */
 struct helpers {
-	char **names;
-	size_t n_names;
+	struct helper {
+		char *name;
+		size_t solution;		/* that asks for it: its index below */
+	} *helpers;
+	size_t n_helpers;
 	struct helper_solution {
 		char *kernel_name;
 		struct buffer text;		/* of logic_write_solution() */
@@ -28,8 +31,7 @@ struct helpers {
 void helpers_release(struct helpers *helpers);
 
 struct generated {
-	struct objects *objects;	/* to be linked; or NULL */
-	struct buffer linked;		/* else what is linked already */
+	struct objects *objects;	/* to be linked */
 	size_t kernels;			/* in it */
 };
 

@@ -26,13 +26,13 @@ struct lists {
 
 void helpers_release(struct helpers *helpers)
 {
-	for (size_t i = 0; i < helpers->n_names; i++)
-		free(helpers->names[i]);
+	for (size_t i = 0; i < helpers->n_helpers; i++)
+		free(helpers->helpers[i].name);
 	for (size_t i = 0; i < helpers->n_solutions; i++) {
 		free(helpers->solutions[i].kernel_name);
 		buffer_release(&helpers->solutions[i].text);
 	}
-	free(helpers->names);
+	free(helpers->helpers);
 	free(helpers->solutions);
 	*helpers = (struct helpers){ 0 };
 }
@@ -51,21 +51,21 @@ static int write_kernels(struct base_list *list)
 }
 
 /* Takes over the name; 1 when it is there already. */
-static int add_name(struct helpers *helpers, char *name)
+static int add_name(struct helpers *helpers, char *name, size_t solution)
 {
-	for (size_t i = 0; i < helpers->n_names; i++) {
-		if (strcmp(helpers->names[i], name) == 0) {
+	for (size_t i = 0; i < helpers->n_helpers; i++) {
+		if (strcmp(helpers->helpers[i].name, name) == 0) {
 			free(name);
 			return 1;
 		}
 	}
-	char **names = reallocarray(helpers->names, helpers->n_names + 1, sizeof(*names));
-	if (!names) {
+	struct helper *more = reallocarray(helpers->helpers, helpers->n_helpers + 1, sizeof(*more));
+	if (!more) {
 		free(name);
 		return -ENOMEM;
 	}
-	helpers->names = names;
-	names[helpers->n_names++] = name;
+	helpers->helpers = more;
+	more[helpers->n_helpers++] = (struct helper){ name, solution };
 	return 0;
 }
 
@@ -88,10 +88,11 @@ static int add_helper(void *userdata, const char *name, size_t solution)
 {
 	struct base_list *list = userdata;
 	struct helpers *helpers = &list->helpers;
+	bool is_there = helpers->n_solutions > 0 && list->last == solution;
 	char *copy = strdup(name);
 
-	int r = copy ? add_name(helpers, copy) : -ENOMEM;
-	if (r == 0 && list->solutions && (helpers->n_solutions == 0 || list->last != solution))
+	int r = copy ? add_name(helpers, copy, helpers->n_solutions - is_there) : -ENOMEM;
+	if (r == 0 && list->solutions && !is_there)
 		r = add_solution(list, solution);
 	return MIN(r, 0);
 }
@@ -156,17 +157,18 @@ static void lists_release(struct lists *lists)
 	free(lists->bases);
 }
 
-/* Adds a base's names that are not there yet, with the solutions of the base if there are any. */
+/* Adds a base's helpers that are not there yet, with the solutions of the base if there are any. */
 static int join_base(struct helpers *helpers, struct helpers *joined)
 {
-	size_t before = joined->n_names;
+	size_t before = joined->n_helpers;
 
-	for (size_t i = 0; i < helpers->n_names; i++) {
-		int r = add_name(joined, TAKE(helpers->names[i]));
+	for (size_t i = 0; i < helpers->n_helpers; i++) {
+		struct helper *helper = &helpers->helpers[i];
+		int r = add_name(joined, TAKE(helper->name), joined->n_solutions + helper->solution);
 		if (r < 0)
 			return r;
 	}
-	if (joined->n_names == before || helpers->n_solutions == 0)
+	if (joined->n_helpers == before || helpers->n_solutions == 0)
 		return 0;
 	struct helper_solution *solutions = reallocarray(joined->solutions, joined->n_solutions + helpers->n_solutions, sizeof(*solutions));
 	if (!solutions)
@@ -216,7 +218,7 @@ int engine_list_kernels(struct engine *engine, const char *arch, struct buffer *
 		return r;
 	for (size_t i = 0; i < lists.n_bases; i++)
 		buffer_append(ret_kernels, lists.bases[i].kernels.data, lists.bases[i].kernels.size);
-	for (size_t i = 0; i < helpers.n_names; i++)
-		buffer_printf(ret_helpers, "%s\n", helpers.names[i]);
+	for (size_t i = 0; i < helpers.n_helpers; i++)
+		buffer_printf(ret_helpers, "%s\n", helpers.helpers[i].name);
 	return ret_kernels->failed || ret_helpers->failed ? -ENOMEM : 0;
 }

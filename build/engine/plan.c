@@ -59,13 +59,23 @@ int plan_hash_kernel(const char *generator, const char *arch, const char *name, 
 	return digest_finish(&digest, ret_hash);
 }
 
+int plan_hash_part(const struct cachedb_key *content, struct cachedb_key *ret_hash)
+{
+	_cleanup_(digest_release) struct digest digest = { 0 };
+
+	digest_init(&digest, "tensilefs part of helper kernels");
+	digest_string(&digest, GENERATOR_ID);
+	digest_bytes(&digest, content->bytes, sizeof(content->bytes));
+	return digest_finish(&digest, ret_hash);
+}
+
 int plan_hash_helper(const struct plan_options *options, const char *arch, const struct helpers *helpers, struct cachedb_key *ret_hash)
 {
 	_cleanup_(digest_release) struct digest digest = { 0 };
 
 	begin_object(&digest, options, "tensilefs helper object", arch);
-	for (size_t i = 0; i < helpers->n_names; i++)
-		digest_string(&digest, helpers->names[i]);
+	for (size_t i = 0; i < helpers->n_helpers; i++)
+		digest_string(&digest, helpers->helpers[i].name);
 	return digest_finish(&digest, ret_hash);
 }
 

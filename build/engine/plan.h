@@ -33,6 +33,9 @@ int plan_hash_helper(const struct plan_options *options, const char *arch, const
 /* One kernel of a generator that makes them one by one: its identity, and what it describes the solution as. */
 int plan_hash_kernel(const char *generator, const char *arch, const char *name, const struct buffer *description, struct cachedb_key *ret_hash);
 
+/* Helper kernels that are compiled together; `content`: of their source and what it depends on. */
+int plan_hash_part(const struct cachedb_key *content, struct cachedb_key *ret_hash);
+
 /* Metadata and master: a function of nothing but their bytes, which come straight from the library tree. */
 int plan_hash_metadata(const struct buffer *dat, struct cachedb_key *ret_hash);
 

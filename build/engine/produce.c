@@ -15,12 +15,6 @@ void production_release(struct production *production)
 	*production = (struct production){ 0 };
 }
 
-static void generated_release(struct generated *generated)
-{
-	objects_unref(generated->objects);
-	buffer_release(&generated->linked);
-}
-
 /* ---- planning --------------------------------------------------------------------------------------------------------- */
 
 static int get_library(struct engine_file *file, const struct edition *edition, enum library_content content, struct library **ret_library,
@@ -123,15 +117,16 @@ static int generate(struct engine_file *file, const struct production *productio
 	return r;
 }
 
-static int link_objects(struct engine *engine, struct activity *activity, struct generated *generated, struct error *error)
+static int link_objects(struct engine *engine, struct activity *activity, const struct generated *generated, struct buffer *ret_linked,
+			struct error *error)
 {
 	struct link link = { .threads = pool_share(engine->pool), .build_id = engine_build_id(engine) };
 	uint64_t begin = now_us();
 
 	stage_begin(activity, "link", TRACE_WITH({ "bytes", .number = objects_bytes(generated->objects) },
 						 { "kernels", .number = generated->kernels }, { "threads", .number = link.threads }));
-	int r = linker_link(engine->linker, &link, generated->objects, &generated->linked, error);
-	stage_end(activity, TRACE_WITH({ "linked_bytes", .number = generated->linked.size }));
+	int r = linker_link(engine->linker, &link, generated->objects, ret_linked, error);
+	stage_end(activity, TRACE_WITH({ "linked_bytes", .number = ret_linked->size }));
 	pthread_mutex_lock(&engine->lock);
 	engine->statistics.links++;
 	engine->statistics.link_us += now_us() - begin;
@@ -147,22 +142,32 @@ static int wrap(struct engine_file *file, struct activity *activity, const struc
 	return r < 0 ? error_set(error, r, "cannot bundle '%s': %s", file->name, strerror(-r)) : 0;
 }
 
+/* Generated and linked. */
+static int make_linked(struct engine_file *file, const struct production *production, struct buffer *ret_linked, size_t *ret_kernels,
+		       struct error *error)
+{
+	struct generated generated = { 0 };
+
+	int r = generate(file, production, &generated, error);
+	if (r == 0)
+		r = link_objects(file->engine, production->activity, &generated, ret_linked, error);
+	objects_unref(generated.objects);
+	*ret_kernels = generated.kernels;
+	return r;
+}
+
 static int produce_object(struct engine_file *file, const struct production *production, struct buffer *ret_bytes, size_t *ret_kernels,
 			  struct error *error)
 {
-	_cleanup_(generated_release) struct generated generated = { 0 };
+	_cleanup_buffer_ struct buffer linked = { 0 };
 
-	int r = generate(file, production, &generated, error);
-	if (r == 0 && generated.objects)
-		r = link_objects(file->engine, production->activity, &generated, error);
+	int r = make_linked(file, production, &linked, ret_kernels, error);
 	if (r < 0)
 		return r;
-	generated.objects = objects_unref(generated.objects);
-	*ret_kernels = generated.kernels;
 	if (file->kind != ENGINE_HELPER && file->engine->bundle != BUNDLE_NONE)
-		return wrap(file, production->activity, &generated.linked, ret_bytes, error);
-	*ret_bytes = generated.linked;
-	generated.linked = (struct buffer){ 0 };
+		return wrap(file, production->activity, &linked, ret_bytes, error);
+	*ret_bytes = linked;
+	linked = (struct buffer){ 0 };
 	return 0;
 }
 

@@ -6,8 +6,8 @@
  */
 #include "build/engine/internal.h"
 
+#include "build/engine/helper_parts.h"
 #include "build/engine/trace.h"
-#include "build/upstream/upstream.h"
 
 enum { TAG_KERNEL = 0x4b45524e };	/* cachedb_info.tag */
 
@@ -296,39 +296,21 @@ static int make(struct engine_file *file, const struct logic_library *logic, con
 
 /* ---- helper kernels --------------------------------------------------------------------------------------------------- */
 
-static int compile_helpers(struct engine_file *file, const struct helpers *helpers, const char *identity, struct buffer *ret_linked,
-			   struct error *error)
-{
-	struct tensilelite *tensilelite = tensilelite_of(file->engine->generator);
-	_cleanup_free_ struct upstream_solution *solutions = calloc(helpers->n_solutions + 1, sizeof(*solutions));
-
-	if (!solutions)
-		return -ENOMEM;
-	for (size_t i = 0; i < helpers->n_solutions; i++)
-		solutions[i] = (struct upstream_solution){
-			.arch = file->arch,
-			.kernel_name = helpers->solutions[i].kernel_name,
-			.text = helpers->solutions[i].text.data,
-			.size = helpers->solutions[i].text.size,
-		};
-	int r = upstream_helpers(tensilelite->upstream, file->arch, solutions, helpers->n_solutions, (const char *const *)helpers->names,
-				 helpers->n_names, ret_linked, error);
-	return r < 0 ? r : check_identity(tensilelite, identity, error);
-}
-
 static int make_helpers(struct engine_file *file, const struct helpers *helpers, const char *identity, struct generated *ret_generated,
 			struct error *error)
 {
-	_cleanup_buffer_ struct buffer linked = { 0 };
+	struct tensilelite *tensilelite = tensilelite_of(file->engine->generator);
+	_cleanup_(objects_unref_p) struct objects *objects = NULL;
+	const char *upstream = joined_of(identity)->upstream;
 
-	if (!joined_of(identity)->upstream || helpers->n_names == 0)
+	if (!upstream || helpers->n_helpers == 0)
 		return native_generator.make_helpers(file, helpers, NULL, ret_generated, error);
-	int r = compile_helpers(file, helpers, joined_of(identity)->upstream, &linked, error);
-	if (r < 0)
-		return r;
-	*ret_generated = (struct generated){ .linked = linked };
-	linked = (struct buffer){ 0 };
-	return 0;
+	int r = helper_parts_make(file, tensilelite->upstream, helpers, &objects, error);
+	if (r == 0)
+		r = check_identity(tensilelite, upstream, error);
+	if (r == 0)
+		*ret_generated = (struct generated){ .objects = TAKE(objects) };
+	return r;
 }
 
 /* ---- text ------------------------------------------------------------------------------------------------------------- */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The compiler runs in a folder of its own that is removed afterwards, with the sources and what the compiler of a distribution has to be
- * handed: symbolic links to the device library and to lld. What it would do is asked with -###, which tells of anything that is missing
- * and names the files that go into the object; that costs a fiftieth of what compiling an empty kernel does.
+ * handed: symbolic links to the device library. What it would do is asked with -###, which tells of anything that is missing and names
+ * the files that go into the object; that costs a fiftieth of what compiling an empty kernel does.
  */
 #include "build/upstream/hip.h"
 
@@ -10,7 +10,6 @@
 #include "cachedb/digest.h"
 
 #include <dirent.h>
-#include <elf.h>
 #include <fcntl.h>
 #include <ftw.h>
 #include <limits.h>
@@ -23,8 +22,7 @@
 enum {
 	HAND_LIBRARY = 1 << 0,		/* the device library */
 	HAND_VERSION_5 = 1 << 1,	/* code object version 5: there is no device library for its own choice, 6 */
-	HAND_LLD = 1 << 2,
-	IS_HIPCC = 1 << 3,		/* takes other options */
+	IS_HIPCC = 1 << 2,		/* takes other options */
 };
 
 /* ---- the folder ------------------------------------------------------------------------------------------------------- */
@@ -127,30 +125,12 @@ static int link_library(const struct folder *folder, struct error *error)
 	return error_set(error, -ENOENT, "there is no device library for AMD GPUs: install rocm-device-libs");
 }
 
-/* The one that fits the compiler best is the newest. */
-static char *find_lld(void)
-{
-	static const char *const names[] = { "lld-22", "lld-21", "lld-20", "lld-19", "lld-18", "lld-17" };
-	char *path = NULL;
-
-	for (size_t i = 0; i < ARRAY_SIZE(names) && !path; i++)
-		path = program_search(names[i]);
-	return path;
-}
-
-static int link_lld(const struct folder *folder, struct error *error)
-{
-	_cleanup_free_ char *path = find_lld();
-
-	return path ? folder_link(folder, path, "lld", error) : error_set(error, -ENOENT, "there is no lld any more");
-}
-
 /* ---- commands --------------------------------------------------------------------------------------------------------- */
 
 struct command {
 	const char *argv[32];
 	size_t n;
-	char arch[64], id[32], library[PATH_MAX], prefix[PATH_MAX], here[PATH_MAX], include[PATH_MAX];
+	char arch[64], library[PATH_MAX], here[PATH_MAX];
 };
 
 static void add(struct command *command, const char *argument)
@@ -160,12 +140,11 @@ static void add(struct command *command, const char *argument)
 }
 
 /*
- * Upstream's options (TensileCreateLibrary.py, buildSourceCodeObjectFile), with three differences: the object is not bundled, as upstream takes it
- * out of the bundle again; the number in the name of the symbol __hip_cuid_... comes from the source and not from its path; and what is
- * handed to the compiler. `id`: that number; `include`: a further folder, or NULL.
+ * Upstream's options (TensileCreateLibrary.py, buildSourceCodeObjectFile), with three differences: the compiler stops at assembly text, which is
+ * assembled and linked as kernels are; the number in the name of the symbol __hip_cuid_... is no digest of the path; and what is handed to
+ * the compiler.
  */
-static void command_init(struct command *command, const struct program_found *found, const struct folder *folder, const char *arch, uint64_t id,
-			 const char *include)
+static void command_init(struct command *command, const struct program_found *found, const struct folder *folder, const char *arch)
 {
 	command->n = 0;
 	add(command, found->path);
@@ -178,36 +157,32 @@ static void command_init(struct command *command, const struct program_found *fo
 	}
 	add(command, "-D__HIP_HCC_COMPAT_MODE__=1");
 	add(command, "-std=c++17");
-	add(command, "-Xoffload-linker");
-	add(command, "--build-id=sha1");
 	add(command, "--no-gpu-bundle-output");
+	add(command, "-cuid=0");
 	snprintf(command->arch, sizeof(command->arch), "--offload-arch=%.40s", arch);
 	add(command, command->arch);
-	snprintf(command->id, sizeof(command->id), "-cuid=%016llx", (unsigned long long)id);
-	add(command, command->id);
 	snprintf(command->here, sizeof(command->here), "-I%s", folder->path);
 	add(command, command->here);
-	if (include) {
-		snprintf(command->include, sizeof(command->include), "-I%s", include);
-		add(command, command->include);
-	}
 	if (found->variant & HAND_LIBRARY) {
 		snprintf(command->library, sizeof(command->library), "--rocm-device-lib-path=%s", folder->path);
 		add(command, command->library);
 	}
 	if (found->variant & HAND_VERSION_5)
 		add(command, "-mcode-object-version=5");
-	if (found->variant & HAND_LLD) {
-		snprintf(command->prefix, sizeof(command->prefix), "-B%s", folder->path);
-		add(command, command->prefix);
-	}
+}
+
+/* Assembly text on its stdout. */
+static void add_output(struct command *command, const char *source)
+{
+	add(command, source);
+	add(command, "-S");
+	add(command, "-o");
+	add(command, "-");
 }
 
 static int hand_over(const struct folder *folder, unsigned variant, struct error *error)
 {
-	int r = variant & HAND_LIBRARY ? link_library(folder, error) : 0;
-
-	return r == 0 && variant & HAND_LLD ? link_lld(folder, error) : r;
+	return variant & HAND_LIBRARY ? link_library(folder, error) : 0;
 }
 
 /* The line with the first error, without the path of our folder; NULL: there is none. */
@@ -258,43 +233,23 @@ static char *next_word(char **at)
 	return start + 1;
 }
 
-/* Takes in the parts of the device library that go into an object, and finds the linker. `said` is what -### printed. */
-static int digest_parts(struct digest *digest, char *said, char ret_compiler[static PATH_MAX], char ret_linker[static PATH_MAX], struct error *error)
+/* Takes in the parts of the device library that go into an object. `said` is what -### printed. */
+static int digest_parts(struct digest *digest, char *said, struct error *error)
 {
+	bool compiles = false;
 	char *rest;
 
-	ret_compiler[0] = ret_linker[0] = 0;
 	for (char *line = strtok_r(said, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
 		char *word = line[0] == ' ' ? next_word(&line) : NULL;
-		if (!word)
-			continue;
-		snprintf(ret_compiler[0] ? ret_linker : ret_compiler, PATH_MAX, "%s", word);
-		while ((word = next_word(&line)))
+		compiles = compiles || word;
+		while (word && (word = next_word(&line)))
 			if (strcmp(word, "-mlink-builtin-bitcode") == 0 && (word = next_word(&line))) {
 				int r = digest_file(digest, word, error);
 				if (r < 0)
 					return r;
 			}
 	}
-	return ret_linker[0] ? 0 : error_set(error, -EINVAL, "the HIP compiler does not say how it would compile");
-}
-
-static bool same_folder(const char *a, const char *b)
-{
-	const char *a_end = strrchr(a, '/'), *b_end = strrchr(b, '/');
-
-	return a_end && b_end && a_end - a == b_end - b && strncmp(a, b, (size_t)(a_end - a)) == 0;
-}
-
-static int digest_linker(struct program *program, struct digest *digest, const char *path, struct error *error)
-{
-	const char *const argv[] = { path, "-flavor", "gnu", "--version", NULL };
-	_cleanup_buffer_ struct buffer output = { 0 };
-
-	int r = program_run(program, &(struct program_call){ .argv = argv }, &output, error);
-	if (r == 0)
-		digest_bytes(digest, output.data, output.size);
-	return r;
+	return compiles ? 0 : error_set(error, -EINVAL, "the HIP compiler does not say how it would compile");
 }
 
 /* The headers as the compiler sees them. */
@@ -304,7 +259,7 @@ static int digest_headers(struct program *program, const struct program_found *f
 	_cleanup_buffer_ struct buffer text = { 0 }, said = { 0 };
 	struct command command;
 
-	command_init(&command, found, folder, "gfx942", 0, NULL);
+	command_init(&command, found, folder, "gfx942");
 	add(&command, "-E");
 	add(&command, "-P");
 	add(&command, source);
@@ -318,12 +273,12 @@ static int digest_headers(struct program *program, const struct program_found *f
 }
 
 /* Asks what it would do and takes that in. -ENOPKG as run(). */
-static int look(struct program *program, struct program_found *found, struct digest *digest, struct error *error)
+static int look(struct program *program, const struct program_found *found, struct digest *digest, struct error *error)
 {
-	char source[PATH_MAX], object[PATH_MAX], compiler[PATH_MAX], linker[PATH_MAX];
 	_cleanup_(folder_release) struct folder folder = { 0 };
 	_cleanup_buffer_ struct buffer output = { 0 }, said = { 0 };
 	struct command command;
+	char source[PATH_MAX];
 
 	int r = folder_make(&folder, error);
 	if (r == 0)
@@ -332,25 +287,14 @@ static int look(struct program *program, struct program_found *found, struct dig
 		r = folder_write(&folder, &probe, error);
 	if (r < 0)
 		return r;
-	command_init(&command, found, &folder, "gfx942", 0, NULL);
+	command_init(&command, found, &folder, "gfx942");
 	snprintf(source, sizeof(source), "%s/%s", folder.path, probe.name);
-	snprintf(object, sizeof(object), "%s/object", folder.path);
-	const char *const rest[] = { "-###", source, "-c", "-o", object };
-	for (size_t i = 0; i < ARRAY_SIZE(rest); i++)
-		add(&command, rest[i]);
+	add(&command, "-###");
+	add_output(&command, source);
 	r = run(program, &folder, &command, &output, &said, error);
 	if (r == 0)
-		r = digest_parts(digest, (char *)said.data, compiler, linker, error);
-	if (r == 0)
-		r = digest_headers(program, found, &folder, source, digest, error);
-	if (r < 0)
-		return r;
-	if (same_folder(compiler, linker))
-		return digest_linker(program, digest, linker, error);
-	found->variant |= HAND_LLD;
-	_cleanup_free_ char *lld = find_lld();
-	return lld ? digest_linker(program, digest, lld, error) :
-		     error_set(error, -ENOENT, "'%s' has no lld of its own: install lld", found->path);
+		r = digest_parts(digest, (char *)said.data, error);
+	return r < 0 ? r : digest_headers(program, found, &folder, source, digest, error);
 }
 
 static int ask_version(struct program *program, const char *path, char **ret_version, unsigned *ret_variant, struct error *error)
@@ -422,48 +366,15 @@ int hip_new(const char *wanted, struct program **ret_hip)
 
 /* ---- compiling -------------------------------------------------------------------------------------------------------- */
 
-static int digest_sources(const struct hip_source *sources, size_t n, uint64_t *ret_id)
-{
-	_cleanup_(digest_release) struct digest digest = { 0 };
-	struct cachedb_key key;
-
-	digest_init(&digest, "hip sources");
-	for (size_t i = 0; i < n; i++)
-		digest_bytes(&digest, sources[i].text, sources[i].size);
-	int r = digest_finish(&digest, &key);
-	if (r == 0)
-		*ret_id = key_number(&key);
-	return r;
-}
-
-static int read_object(const char *path, const char *compiler, struct buffer *ret_object, struct error *error)
-{
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
-	_cleanup_buffer_ struct buffer object = { 0 };
-
-	int r = fd < 0 ? -errno : read_whole(fd, &object);
-	if (r < 0)
-		return error_set(error, r, "cannot read what '%s' wrote: %s", compiler, strerror(-r));
-	if (object.size < sizeof(Elf64_Ehdr) || memcmp(object.data, ELFMAG, SELFMAG) != 0 || ((Elf64_Ehdr *)object.data)->e_machine != EM_AMDGPU)
-		return error_set(error, -EIO, "'%s' wrote %zu bytes that are no code object", compiler, object.size);
-	*ret_object = object;
-	object = (struct buffer){ 0 };
-	return 0;
-}
-
-int hip_compile(struct program *hip, const char *arch, const struct hip_source *sources, size_t n_sources, const char *include, struct buffer *ret_code_object,
-		struct error *error)
+int hip_compile(struct program *hip, const char *arch, const struct hip_source *sources, size_t n_sources, struct buffer *ret_text, struct error *error)
 {
 	_cleanup_(folder_release) struct folder folder = { 0 };
-	_cleanup_buffer_ struct buffer output = { 0 }, said = { 0 };
-	char object[PATH_MAX], source[PATH_MAX];
+	_cleanup_buffer_ struct buffer said = { 0 };
 	const struct program_found *found;
 	struct command command;
-	uint64_t id = 0;
+	char source[PATH_MAX];
 
 	int r = program_identify(hip, &found, error);
-	if (r == 0)
-		r = digest_sources(sources, n_sources, &id);
 	if (r == 0)
 		r = folder_make(&folder, error);
 	if (r == 0)
@@ -473,11 +384,7 @@ int hip_compile(struct program *hip, const char *arch, const struct hip_source *
 	if (r < 0)
 		return r;
 	snprintf(source, sizeof(source), "%s/%.200s", folder.path, sources[0].name);
-	snprintf(object, sizeof(object), "%s/object", folder.path);
-	command_init(&command, found, &folder, arch, id, include);
-	const char *const rest[] = { source, "-c", "-o", object };
-	for (size_t i = 0; i < ARRAY_SIZE(rest); i++)
-		add(&command, rest[i]);
-	r = run(hip, &folder, &command, &output, &said, error);
-	return r < 0 ? r : read_object(object, found->path, ret_code_object, error);
+	command_init(&command, found, &folder, arch);
+	add_output(&command, source);
+	return run(hip, &folder, &command, ret_text, &said, error);
 }

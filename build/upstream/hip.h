@@ -13,21 +13,20 @@
  * `wanted`: a path or a name on PATH. NULL: ROCm's amdclang++ or hipcc (on PATH, else below $ROCM_PATH or /opt/rocm), else clang++ of a
  * distribution, 19 first: its HIP headers and device library are older than its newest clang. Nothing is looked for yet.
  *
- * What is found is identified by the version of the compiler, and a digest of the headers, of the parts of the device library and of the
- * version of the linker that go into an object; nothing is compiled for it. -ENOENT: none of those that were looked for will do, or
+ * What is found is identified by the version of the compiler, and a digest of the headers and of the parts of the device library that go into an
+ * object; nothing is compiled for it. -ENOENT: none of those that were looked for will do, or
  * something is missing; the message says what. Asked again when the compiler changes, not when only headers or libraries do.
  */
 int hip_new(const char *wanted, struct program **ret_hip);
 
 /*
- * Compiles sources[0], with upstream's options, to a linked code object: a bare ELF, as upstream ships it. The other sources lie beside it for
- * #include; `include` is a further folder for that, or NULL. The same sources give the same bytes: no path gets into the object. Works in a
- * folder in $TMPDIR or /tmp that is gone afterwards. -EIO: the message has the first error, as "Kernels.cpp:12:3: error: ...".
+ * Compiles sources[0], with upstream's options, to assembly text for the device (device_text.h). The other sources lie beside it for #include. The
+ * same sources give the same text: no path gets into it. Works in a folder in $TMPDIR or /tmp that is gone afterwards. -EIO: the message
+ * has the first error, as "Kernels.cpp:12:3: error: ...".
  */
 struct hip_source {
 	const char *name;		/* "Kernels.cpp" */
 	const void *text;
 	size_t size;
 };
-int hip_compile(struct program *hip, const char *arch, const struct hip_source *sources, size_t n_sources, const char *include, struct buffer *ret_code_object,
-		struct error *error);
+int hip_compile(struct program *hip, const char *arch, const struct hip_source *sources, size_t n_sources, struct buffer *ret_text, struct error *error);

@@ -79,12 +79,44 @@ int upstream_print(struct upstream *upstream, const struct upstream_solution *so
 int upstream_caps(struct upstream *upstream, const char *arch, struct buffer *ret_json, struct error *error);
 
 /*
- * The helper kernels of an arch as one code object (Kernels.so-000-<arch>.hsaco): their sources as TensileLite writes them,
- * compiled by the HIP compiler. `names` in the order in which they are to stand in the source; each of them is one that one of the
- * `solutions` asks for. -ENOENT when there is no HIP compiler.
+ * The helper kernels of an arch (Kernels.so-000-<arch>.hsaco): their sources as TensileLite writes them, compiled by the HIP compiler in parts, of which
+ * any number at once. The objects of all parts, between the first and the last one, link to what one compilation of all would give
+ * (device_text.h).
+ *
+ *     r = upstream_helpers_new(upstream, arch, &helpers, &error);              // compiles the headers alone; -ENOENT: no HIP compiler
+ *     r = upstream_helpers_source(helpers, &part, &source, &key, &error);      // asks TensileLite; from any thread
+ *     r = upstream_helpers_compile(helpers, source, &object, &metadata, &error);
+ *     r = upstream_helpers_finish(helpers, &metadata, &first, &last, &error);
  */
-int upstream_helpers(struct upstream *upstream, const char *arch, const struct upstream_solution *solutions, size_t n_solutions,
-		     const char *const *names, size_t n_names, struct buffer *ret_code_object, struct error *error);
+struct upstream_helpers;
+
+struct upstream_part {
+	const char *const *names;	/* of helper kernels, in the order in which they are to stand in the source */
+	size_t n_names;
+	const struct upstream_solution *solutions;	/* each of the names is one that one of them asks for */
+	size_t n_solutions;
+	bool last;			/* of all parts */
+	bool whole;			/* all of them: an object that needs no others */
+};
+
+int upstream_helpers_new(struct upstream *upstream, const char *arch, struct upstream_helpers **ret_helpers, struct error *error);
+struct upstream_helpers *upstream_helpers_free(struct upstream_helpers *helpers);	/* accepts NULL, returns NULL */
+DEFINE_CLEANUP(struct upstream_helpers *, upstream_helpers_free)
+
+/* A source, and a digest of it and of all else that its object and metadata depend on. */
+struct upstream_source;
+int upstream_helpers_source(struct upstream_helpers *helpers, const struct upstream_part *part, struct upstream_source **ret_source,
+			    struct cachedb_key *ret_key, struct error *error);
+struct upstream_source *upstream_source_free(struct upstream_source *source);		/* accepts NULL, returns NULL */
+DEFINE_CLEANUP(struct upstream_source *, upstream_source_free)
+
+/* Appends the metadata of the kernels, which is text. -ENOTSUP: these kernels cannot be compiled apart from others (device_text.h), but `whole`. */
+int upstream_helpers_compile(struct upstream_helpers *helpers, const struct upstream_source *source, struct buffer *ret_object,
+			     struct buffer *metadata, struct error *error);
+
+/* `metadata`: of all parts, in their order. Two objects: to be linked before all others, and behind them. */
+int upstream_helpers_finish(struct upstream_helpers *helpers, const struct buffer *metadata, struct buffer *ret_first, struct buffer *ret_last,
+			    struct error *error);
 
 /* The HIP compiler's identity for hashes of helper objects; -ENOENT when there is none. Lives as long as the upstream. */
 int upstream_identify_hip(struct upstream *upstream, const char **ret_identity, struct error *error);

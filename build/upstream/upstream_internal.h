@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What the parts of upstream.h share: upstream.c has its life and editions, questions.c what the assembler can do, requests.c
- * kernels and helpers.
+ * kernels, helpers.c helper kernels.
  *
  * Everything that objects depend on besides a request is one `edition`: TensileLite's files, python, the assembler. A change makes
  * another edition with workers of its own, as those of the old one have loaded the old files; these end when they have been idle
@@ -61,6 +61,9 @@ int upstream_verdicts(struct upstream *upstream, struct edition *edition, const 
 
 /* Parses the first `size` bytes of a reply, which have to be an object; json_object_put() it. -EPROTO. */
 int upstream_parse(const struct buffer *reply, size_t size, struct json_object **ret_object, struct error *error);
+
+/* The beginning of a request about a target. */
+void upstream_begin_request(const struct upstream *upstream, const char *arch, const char *verdicts, struct buffer *body);
 
 void append_json_string(struct buffer *json, const char *string);
 

@@ -18,7 +18,8 @@ each. `solution` is what logic_write_solution() writes (build/logic/logic.h).
     caps      {targets, verdicts}                           -> {"missing": [[target, options, text], ...]} to be asked, and the request repeated;
                                                                or {"table": {target: {"AsmCaps": {...}, "ArchCaps": {...}, "AsmBugs": {...}}}}
     kernel    {target, verdicts, cov, name, solution}       -> {"wavefront": 64, "cov": 4} '\\n' assembly text
-    helpers   {target, verdicts, cov, names, solutions}     -> {"files": [[name, text], ...]}: Kernels.cpp and all that it includes
+    helpers   {target, verdicts, cov, names, solutions}     -> {"files": [[name, text], ...]}: Kernels.cpp with the helper kernels of these names, and
+                                                               all that it includes; without names, what all helper kernels include
 
 `cov` is the code object version, 0 for TensileLite's own choice.
 
@@ -184,6 +185,7 @@ class TensileLite:
     # ---- helper kernels ----
 
     def helpers(self, request):
+        """A source with some helper kernels of all. What kernels share, such as activation functions, stands in headers of its own."""
         self.begin(request)
         objects = {}
         for document in request["solutions"]:
@@ -192,12 +194,12 @@ class TensileLite:
         for name in request["names"]:
             if name not in objects:
                 raise Refusal("no solution asks this TensileLite for the helper kernel '%s'" % name)
-        wanted = [objects[name] for name in request["names"]]
         # As TensileCreateLibrary.py: buildKernelSourceAndHeaderFiles and writeSolutionsAndKernels with merged files.
         head = self.common.CHeader
-        source = head + '#include "Kernels.h"\n' + "".join(self.source_of(helper) for helper in wanted)
+        source = head + '#include "Kernels.h"\n' + "".join(self.source_of(objects[name]) for name in request["names"])
+        headers = {name: helper.getHeaderFileString() for name, helper in objects.items()}
         header = (head + "#pragma once\n#include <hip/hip_runtime.h>\n#include <hip/hip_ext.h>\n\n" + '#include "KernelHeader.h"\n\n' +
-                  "".join(helper.getHeaderFileString() for helper in wanted))
+                  "".join(text for name, text in headers.items() if name in request["names"] or "__global__" not in text))
         return {"files": [["Kernels.cpp", source], ["Kernels.h", header]] + self.static_files()}
 
     @staticmethod

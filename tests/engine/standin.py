@@ -4,7 +4,7 @@ Speaks the protocol of build/upstream/worker.py and writes small kernels of its 
 
 Beside FOLDER lie "requests", which gets the name of each kernel that is asked for; "processes", which gets the number of each process; and
 "behaviour", if there: lines "PART WHAT" with WHAT one of crash, hang, refuse, nonsense (assembly that is none), garbage (no reply) and flood
-(a megabyte on stderr first), for kernels whose name contains PART.
+(a megabyte on stderr first), for kernels whose name contains PART; or share (a variable that one compilation sees) for helper kernels.
 """
 import json
 import os
@@ -33,12 +33,10 @@ KERNEL = """.amdgcn_target "amdgcn-amd-amdhsa--{target}"
 """
 
 
-HELPERS = """%s
-#include <hip/hip_runtime.h>
-extern "C" __global__ void helper(float *where)
-{
-	where[threadIdx.x] = 1;
-}
+HELPER = """extern "C" __global__ void {name}(float *where)
+{{
+	where[threadIdx.x] = {value};
+}}
 """
 
 
@@ -84,6 +82,14 @@ def kernel(request):
     return b"+" + json.dumps({"wavefront": 64, "cov": request["cov"] or 4}).encode() + b"\n" + text.encode()
 
 
+def helpers(names):
+    note("requests", "helpers " + " ".join(names))
+    source = "#include <hip/hip_runtime.h>\nstatic __device__ int count;\n"
+    for name in names:
+        source += HELPER.format(name=name, value="count++" if behaviour(name) == "share" else len(name))
+    return b"+" + json.dumps({"files": [["Kernels.cpp", source]]}).encode()
+
+
 def answer(kind, request):
     if kind == b"kernel":
         return kernel(request)
@@ -93,8 +99,7 @@ def answer(kind, request):
         table = {target: {"AsmCaps": {"SupportedISA": True}, "ArchCaps": {}, "AsmBugs": {}} for target in request["targets"]}
         return b"+" + json.dumps({"table": table}).encode()
     if kind == b"helpers":
-        note("requests", "helpers " + " ".join(request["names"]))
-        return b"+" + json.dumps({"files": [["Kernels.cpp", HELPERS % "".join(map("// {}\n".format, request["names"]))]]}).encode()
+        return helpers(request["names"])
     return b"-unknown request"
 
 

@@ -191,36 +191,129 @@ static void test_assembly_is_that_of_the_object(void **state)
 
 /* ---- helper kernels --------------------------------------------------------------------------------------------------- */
 
-static void test_helpers_are_compiled_once_for_the_names_that_are_asked_for(void **state)
+/* Is there a HIP compiler that works on this machine? Else the native object serves. */
+static bool compiles_helpers(void **state)
 {
-	struct engine_options options = with_standin(state, copy_logic(state, "logic", 2));
-	struct elf elf = { 0 };
-	struct artifact *artifact;
-	struct error error = { 0 };
+	static int known = -1;
 
-	options.hip_compiler = NULL;
+	if (known < 0) {
+		struct engine_options options = with_standin(state, copy_logic(state, "one", 1));
+		options.hip_compiler = NULL;
+		struct engine *engine = open_engine(&options);
+		_cleanup_(artifact_unref_p) struct artifact *artifact = get(engine, first_of_kind(engine, ENGINE_HELPER));
+		_cleanup_(elf_release) struct elf elf = { 0 };
+		assert_int_equal(elf_read(artifact->data, artifact->size, &elf, NULL), 0);
+		known = elf.n_kernels > 0;
+		engine_unref(engine);
+	}
+	return known;
+}
+
+/* A HIP compiler that HIP's headers are not too old for, which notes every source that it compiles in "compiles". */
+static struct engine_options with_compiler(void **state, const char *logic)
+{
+	struct engine_options options = with_standin(state, logic);
+	char body[600];
+
+	if (!compiles_helpers(state))
+		skip();
+	snprintf(body, sizeof(body), "case \" $* \" in *' -### '*|*' -E '*|*' --version '*) ;; *) echo >>'%s';; esac\n"
+				     "for v in 19 18 17 20; do command -v clang++-$v >/dev/null && exec clang++-$v \"$@\"; done\nexit 1", in_scratch(state, "compiles"));
+	options.hip_compiler = make_script(state, "hip", body);
 	options.cache = in_scratch(state, "cache");
-	struct engine *engine = open_engine(&options);
-	struct engine_file *file = first_of_kind(engine, ENGINE_HELPER);
-	int r = engine_get(engine, file, &artifact, &error);
-	if (r < 0)
-		fail_msg("%s", error.text);
-	assert_int_equal(elf_read(artifact->data, artifact->size, &elf, NULL), 0);
-	size_t n_kernels = elf.n_kernels;
-	elf_release(&elf);
-	artifact_unref(artifact);
-	engine_unref(engine);
-	if (n_kernels == 0)
-		skip();			/* no compiler on this machine; the native object serves */
-	assert_int_equal(n_kernels, 1);
+	write_text(in_scratch(state, "compiles"), "");
+	return options;
+}
 
+/* The helper object of an engine that is new, and how many sources were compiled for it. */
+static struct artifact *get_helpers(void **state, const struct engine_options *options, size_t *ret_compiles)
+{
+	size_t before = count_lines(in_scratch(state, "compiles"));
+	struct engine *engine = open_engine(options);
+	struct artifact *artifact = get(engine, first_of_kind(engine, ENGINE_HELPER));
+
+	*ret_compiles = count_lines(in_scratch(state, "compiles")) - before;
+	engine_unref(engine);
+	return artifact;
+}
+
+/* All helper kernels that are asked for, each once, in the order of the list: reductions first. */
+static void assert_helpers(const struct engine_options *options, const struct artifact *artifact)
+{
+	_cleanup_buffer_ struct buffer kernels = { 0 }, names = { 0 }, order = { 0 };
+	_cleanup_(elf_release) struct elf elf = { 0 };
+	struct engine *engine = open_engine(options);
+	struct error error;
+	size_t n = 0;
+	char *rest;
+
+	assert_int_equal(engine_list_kernels(engine, "gfx942", &kernels, &names, &error), 0);
+	engine_unref(engine);
+	buffer_append(&names, "", 1);
+	for (int others = 0; others < 2; others++) {
+		_cleanup_free_ char *copy = strdup((char *)names.data);
+		for (char *name = strtok_r(copy, "\n", &rest); name; name = strtok_r(NULL, "\n", &rest))
+			if ((strstr(name, "_Reduction") == NULL) == others)
+				buffer_printf(&order, "%s\n", name);
+	}
+	assert_int_equal(elf_read(artifact->data, artifact->size, &elf, NULL), 0);
+	const char *at = (const char *)order.data;
+	for (size_t i = 0; i < elf.n_kernels; i++) {
+		assert_int_equal(strcspn(at, "\n"), elf.kernels[i].name_length);
+		assert_memory_equal(at, elf.kernels[i].name, elf.kernels[i].name_length);
+		at += elf.kernels[i].name_length + 1;
+	}
+	for (size_t i = 0; i < order.size; i++)
+		n += order.data[i] == '\n';
+	assert_int_equal(n, elf.n_kernels);
+}
+
+static void test_helpers_are_compiled_in_parts_and_once(void **state)
+{
+	struct engine_options options = with_compiler(state, copy_logic(state, "logic", 0));
+	size_t parts, compiles;
+
+	_cleanup_(artifact_unref_p) struct artifact *first = get_helpers(state, &options, &parts);
+	assert_helpers(&options, first);
+	assert_true(parts > 2);		/* the headers, and several parts */
+
+	/* another logic with the same helpers: another plan of code objects, the same helper object */
 	edit_a_solution(options.logic);
 	write_text(in_scratch(state, "requests"), "");
-	engine = open_engine(&options);
-	artifact_unref(get(engine, first_of_kind(engine, ENGINE_HELPER)));
+	_cleanup_(artifact_unref_p) struct artifact *same = get_helpers(state, &options, &compiles);
+	assert_int_equal(compiles, 0);
 	assert_int_equal(count_lines(in_scratch(state, "requests")), 0);
-	assert_int_equal(status_number(engine, "built", "builds"), 0);
-	engine_unref(engine);
+
+	/* another TensileLite that writes the same sources: they are asked for, but only the headers are compiled to see that */
+	write_text(in_scratch(state, "tensilelite/Tensile/__init__.py"), "# edited\n");
+	_cleanup_(artifact_unref_p) struct artifact *again = get_helpers(state, &options, &compiles);
+	assert_int_equal(compiles, 1);
+	assert_int_equal(first->size, again->size);
+	assert_memory_equal(first->data, again->data, first->size);
+
+	/* fewer helpers: the parts that lack some, and the last one, which ends in another way */
+	assert_int_equal(shell("cd '%s' && rm $(find . -name '*.yaml' | sort | tail -n 12)", options.logic), 0);
+	_cleanup_(artifact_unref_p) struct artifact *fewer = get_helpers(state, &options, &compiles);
+	assert_helpers(&options, fewer);
+	assert_true(fewer->size < first->size);
+	assert_true(compiles < parts);
+}
+
+/* One variable that several kernels count with: in parts, each would have its own. */
+static void test_helpers_that_share_a_variable_are_compiled_together(void **state)
+{
+	struct engine_options options = with_compiler(state, copy_logic(state, "logic", 2));
+	size_t compiles;
+
+	behave(state, "_", "share");
+	_cleanup_(artifact_unref_p) struct artifact *artifact = get_helpers(state, &options, &compiles);
+	assert_helpers(&options, artifact);
+	const char *object = in_scratch(state, "object");
+	FILE *stream = fopen(object, "w");
+	assert_non_null(stream);
+	assert_int_equal(fwrite(artifact->data, 1, artifact->size, stream), artifact->size);
+	fclose(stream);
+	assert_int_equal(shell("test \"$(readelf -sW '%s' | awk '/symtab/ { all = 1 } all' | grep -c 'OBJECT .* _ZL5count$')\" = 1", object), 0);
 }
 
 static void test_helpers_that_cannot_be_compiled_fail_alone(void **state)
@@ -413,7 +506,8 @@ int main(void)
 		TEST(test_an_edited_solution_is_generated_and_no_other),
 		TEST(test_another_tensilelite_generates_all_anew),
 		TEST(test_assembly_is_that_of_the_object),
-		TEST(test_helpers_are_compiled_once_for_the_names_that_are_asked_for),
+		TEST(test_helpers_are_compiled_in_parts_and_once),
+		TEST(test_helpers_that_share_a_variable_are_compiled_together),
 		TEST(test_helpers_that_cannot_be_compiled_fail_alone),
 		TEST(test_without_a_compiler_what_launches_helpers_is_left_out_and_told_once),
 		TEST(test_a_worker_that_dies_fails_one_kernel),

@@ -472,7 +472,7 @@ static void test_a_missing_assembler_is_an_error(void **state)
 /* Asks the worker itself, so that no HIP compiler is needed. */
 static int ask_helpers(void **state, const char *folder, const char *names, struct buffer *reply, struct error *error)
 {
-	_cleanup_free_ char *python = program_search("python3"), *body = NULL, *solution = document("gfx942", "\"Helpers\":[\"one\",\"two\",\"broken\"]");
+	_cleanup_free_ char *python = program_search("python3"), *body = NULL, *solution = document("gfx942", "\"Helpers\":[\"shared\",\"one\",\"two\",\"broken\"]");
 	const char *const argv[] = { python, TENSILEFS_SOURCE "/build/upstream/worker.py", folder, NULL };
 	static const char verdicts[] = "[[\"gfx942\",\"\",\"\",true],[\"gfx942\",\"\",\"v_mfma_f32_32x32x1f32 a[0:31], v0, v1, a[0:31]\",true],"
 				       "[\"gfx942\",\"\",\"no_such_instruction\",false],[\"gfx942\",\"\",\"s_waitcnt vmcnt(63)\",true]]";
@@ -502,14 +502,15 @@ static void test_helpers_come_in_the_order_they_are_named_in(void **state)
 	struct json_object *object, *files;
 	struct error error = { 0 };
 
-	if (ask_helpers(state, copy_standin(state), "[\"two\",\"one\"]", &reply, &error) < 0)
+	if (ask_helpers(state, copy_standin(state), "[\"one\",\"two\"]", &reply, &error) < 0)
 		fail_msg("%s", error.text);
 	buffer_append(&reply, "", 1);
 	object = json_tokener_parse((const char *)reply.data);
 	assert_true(json_object_object_get_ex(object, "files", &files));
 	assert_int_equal(json_object_array_length(files), 3);
-	assert_string_equal(file_of(files, "Kernels.cpp"), "// made by a stand-in\n#include \"Kernels.h\"\nvoid two() {}\nvoid one() {}\n");
-	assert_non_null(strstr(file_of(files, "Kernels.h"), "extern \"C\" void two();\nextern \"C\" void one();\n"));
+	assert_string_equal(file_of(files, "Kernels.cpp"), "// made by a stand-in\n#include \"Kernels.h\"\nvoid one() {}\nvoid two() {}\n");
+	assert_non_null(strstr(file_of(files, "Kernels.h"), "enum class shared {};\nextern \"C\" __global__ void one();\nextern \"C\" __global__ void two();\n"));
+	assert_null(strstr(file_of(files, "Kernels.h"), "broken"));	/* not asked for */
 	assert_non_null(file_of(files, "KernelHeader.h"));
 	json_object_put(object);
 }

@@ -12,9 +12,13 @@ class Helper:
         return self.name
 
     def getHeaderFileString(self):
-        return 'extern "C" void %s();\n' % self.name
+        if self.name.startswith("shared"):
+            return "enum class %s {};\n" % self.name
+        return 'extern "C" __global__ void %s();\n' % self.name
 
     def getSourceFileString(self):
+        if self.name.startswith("shared"):
+            return (False, "// nothing\n")
         return (self.name == "broken", "void %s() {}\n" % self.name)
 
 
