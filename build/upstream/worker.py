@@ -29,6 +29,7 @@ Later ones, in rocm-libraries, run the assembler from inside of a compiled modul
 (TensileCreateLibrary/Run.py: passPostKernelInfoToLibrary); they are refused.
 """
 import gc
+import inspect
 import io
 import json
 import os
@@ -64,6 +65,12 @@ class Printed(io.TextIOBase):
     def write(self, text):
         self.text = (self.text + text)[-2000:]
         return len(text)
+
+
+def call_with_programs(function, *arguments):
+    """TensileLite of ROCm 6.4 hands on the names of programs that earlier ones have in their settings. None of them is run here."""
+    names = inspect.signature(function).parameters
+    return function(*arguments, **{name: "" for name in ("cxxCompiler", "assembler") if name in names})
 
 
 class TensileLite:
@@ -155,7 +162,8 @@ class TensileLite:
         head = {key: document[key] for key in ("MinimumRequiredVersion", "ScheduleName", "ArchitectureName", "CUCount", "ProblemType")}
         solution = dict(document["Solution"], SolutionIndex=0, SolutionNameMin=name, KernelNameMin=name)
         table = {"indexOrder": None, "table": [0, 1], "distance": None}
-        logic = self.loader.parseLibraryLogicData(
+        logic = call_with_programs(
+            self.loader.parseLibraryLogicData,
             dict(head, DeviceNames=[], Solutions=[solution], ExactLogic=None, RangeLogic=None, LibraryType="FreeSize", Library=table), name)
         return logic.solutions[0]
 
@@ -165,7 +173,7 @@ class TensileLite:
         random.seed(name)
         kernel = self.read_solution(request["solution"], name).getKernels()[0]
         kernel.duplicate = False
-        writer = self.writer({}, [])
+        writer = call_with_programs(self.writer, {}, [])
         writer.setTensileInstructions(self.instructions.TensileInstructions())
         writer.getKernelName = lambda kernel: name
         if writer.getReplacementKernelPath(kernel) is None:

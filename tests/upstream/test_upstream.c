@@ -129,6 +129,19 @@ static void test_kernels_have_the_names_they_are_asked_for(void **state)
 	upstream_unref(upstream);
 }
 
+/* Those of 2025 hand programs on from function to function. */
+static void test_a_tensilelite_that_wants_the_names_of_programs_gets_some(void **state)
+{
+	const char *folder = copy_standin(state);
+
+	assert_int_equal(shell("cd '%s/Tensile' && sed -i 's/def parseLibraryLogicData(data, source):/def parseLibraryLogicData(data, source, cxxCompiler, archs=None):/' "
+			       "LibraryIO.py && sed -i 's/def __init__(self, minNaming, serialNaming):/def __init__(self, minNaming, serialNaming, assembler):/' "
+			       "KernelWriterAssembly.py", folder), 0);
+	struct upstream *upstream = start(folder, 1);
+	assert_object(upstream, "one");
+	upstream_unref(upstream);
+}
+
 static void test_a_kernel_depends_on_nothing_that_was_made_before(void **state)
 {
 	const char *folder = copy_standin(state);
@@ -571,6 +584,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_kernels_have_the_names_they_are_asked_for),
+		TEST(test_a_tensilelite_that_wants_the_names_of_programs_gets_some),
 		TEST(test_a_kernel_depends_on_nothing_that_was_made_before),
 		TEST(test_threads_get_the_same),
 		TEST(test_hand_written_kernels_are_taken_as_they_are),

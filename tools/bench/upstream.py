@@ -127,7 +127,10 @@ def main():
     single = time.monotonic() - begin
     subprocess.run(["fusermount3", "-u", mountpoint], check=True)
     print(f"{'mount, and read the first code object':44} {single:8.1f} s\n    {theirs[0] / single:.1f} times faster", flush=True)
-    subprocess.run([arguments.tensilefs, "compare", os.path.join(peer, "library"), os.path.join(ours, "gfx942")])
+    compare = subprocess.run([arguments.tensilefs, "compare", os.path.join(peer, "library"), os.path.join(ours, "gfx942")], capture_output=True, text=True)
+    with open(os.path.join(work, "compare.log"), "w") as log:
+        log.write(compare.stdout + compare.stderr)
+    print(*compare.stdout.splitlines()[-8:], sep="\n")
 
 
 main()
