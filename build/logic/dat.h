@@ -39,3 +39,7 @@ void dat_type_predicates(msgpack_packer *packer, const struct logic_problem *pro
 
 /* "None", "Hipblaslt_all" ... */
 const char *dat_activation_name(enum logic_activation activation);
+
+/* The parts of a solution by which the host launches its kernel: {"sizeMapping": {...}, "internalArgsSupport": {...}}. */
+struct loaded_solution;
+void dat_pack_launch(const struct loaded_solution *loaded, struct buffer *ret_dat);

@@ -312,6 +312,18 @@ static void pack_arguments(msgpack_packer *packer, const struct solution *soluti
 	dat_key_value(packer, "useUniversalArgs", &solution->universal_args);
 }
 
+void dat_pack_launch(const struct loaded_solution *loaded, struct buffer *ret_dat)
+{
+	msgpack_packer packer;
+
+	dat_packer_init(&packer, ret_dat);
+	dat_map(&packer, 2);
+	dat_string(&packer, "sizeMapping");
+	pack_size_mapping(&packer, loaded->solution);
+	dat_string(&packer, "internalArgsSupport");
+	pack_arguments(&packer, loaded->solution);
+}
+
 static void pack_solution(msgpack_packer *packer, struct buffer *dat, const struct logic_library *library, size_t index)
 {
 	const struct logic_solution *public = &library->solutions[index];

@@ -175,9 +175,10 @@ int logic_foreach_helper(const struct logic_library *library, logic_helper_callb
  * A solution as its file gives it, for a generator that reads it for itself: one JSON object with the solution's map under
  * "Solution", keys in the file's order, and what the head of the file says under the names that upstream's loader uses
  * (LibraryIO.parseLibraryLogicList). Scalars have the types that this loader gives them (CustomYamlLoader.parse_scalar).
+ * Under "Launch" stands what the .dat tells the host of launching the kernel, to which the generator has to keep.
  *
  *     {"MinimumRequiredVersion":"4.33.0","ScheduleName":"aquavanjaram","ArchitectureName":"gfx942","CUCount":80,"ProblemType":{...},
- *      "Solution":{"1LDSBuffer":0,...}}
+ *      "Launch":{"sizeMapping":{"waveNum":4,...},"internalArgsSupport":{"version":2,...}},"Solution":{"1LDSBuffer":0,...}}
  *
  * SolutionIndex, SolutionNameMin and KernelNameMin are left out: they say where a solution stands and what it is called, so that
  * the text of one does not change with its neighbours. Reads the few kilobytes of the file again that this takes; any number of

@@ -6,6 +6,7 @@
  * text read again from there: in block style a map ends where a line is indented less than its keys. A file in which the place of a
  * solution is not known is read again as a whole.
  */
+#include "build/logic/dat.h"
 #include "build/logic/library.h"
 
 #include <fcntl.h>
@@ -14,10 +15,10 @@
 
 /* ---- JSON ------------------------------------------------------------------------------------------------------------- */
 
-static void write_string(const char *text, struct buffer *json)
+static void write_string(const char *text, size_t length, struct buffer *json)
 {
 	buffer_append_string(json, "\"");
-	for (; *text; text++)
+	for (const char *end = text + length; text < end; text++)
 		if (*text == '"' || *text == '\\')
 			buffer_printf(json, "\\%c", *text);
 		else if ((unsigned char)*text < ' ')
@@ -50,7 +51,7 @@ static void write_scalar(const struct yaml_node *node, struct buffer *json)
 	case YAML_FLOAT:
 		return write_real(value.real, json);
 	default:
-		return write_string(value.string, json);
+		return write_string(value.string, strlen(value.string), json);
 	}
 }
 
@@ -58,7 +59,7 @@ static void write_node(const struct yaml_node *node, struct buffer *json);
 
 static void write_member(const char *key, const struct yaml_node *node, struct buffer *json)
 {
-	write_string(key, json);
+	write_string(key, strlen(key), json);
 	buffer_append_string(json, ":");
 	write_node(node, json);
 }
@@ -79,11 +80,64 @@ static void write_node(const struct yaml_node *node, struct buffer *json)
 	buffer_append_string(json, node->kind == YAML_LIST ? "]" : "}");
 }
 
-static void write_solution(const struct loaded_file *file, const struct yaml_node *map, struct buffer *json)
+/* What a .dat is made of. */
+static void write_packed(const msgpack_object *object, struct buffer *json)
+{
+	bool map = object->type == MSGPACK_OBJECT_MAP;
+
+	switch (object->type) {
+	case MSGPACK_OBJECT_BOOLEAN:
+		return buffer_append_string(json, object->via.boolean ? "true" : "false");
+	case MSGPACK_OBJECT_POSITIVE_INTEGER:
+	case MSGPACK_OBJECT_NEGATIVE_INTEGER:
+		return buffer_printf(json, "%" PRId64, object->via.i64);
+	case MSGPACK_OBJECT_FLOAT32:
+	case MSGPACK_OBJECT_FLOAT64:
+		return write_real(object->via.f64, json);
+	case MSGPACK_OBJECT_STR:
+		return write_string(object->via.str.ptr, object->via.str.size, json);
+	case MSGPACK_OBJECT_MAP:
+	case MSGPACK_OBJECT_ARRAY:
+		buffer_append_string(json, map ? "{" : "[");
+		for (uint32_t i = 0; i < (map ? object->via.map.size : object->via.array.size); i++) {
+			buffer_append_string(json, i ? "," : "");
+			if (map) {
+				write_packed(&object->via.map.ptr[i].key, json);
+				buffer_append_string(json, ":");
+			}
+			write_packed(map ? &object->via.map.ptr[i].val : &object->via.array.ptr[i], json);
+		}
+		return buffer_append_string(json, map ? "}" : "]");
+	default:
+		return buffer_append_string(json, "null");
+	}
+}
+
+static int write_launch(const struct loaded_solution *loaded, struct buffer *json)
+{
+	_cleanup_buffer_ struct buffer dat = { 0 };
+	msgpack_unpacked unpacked;
+
+	dat_pack_launch(loaded, &dat);
+	if (dat.failed)
+		return -ENOMEM;
+	msgpack_unpacked_init(&unpacked);
+	bool read = msgpack_unpack_next(&unpacked, (const char *)dat.data, dat.size, NULL) == MSGPACK_UNPACK_SUCCESS;
+	if (read)
+		write_packed(&unpacked.data, json);
+	msgpack_unpacked_destroy(&unpacked);
+	return read ? 0 : -ENOMEM;
+}
+
+static int write_solution(const struct loaded_solution *loaded, const struct yaml_node *map, struct buffer *json)
 {
 	bool first = true;
 
-	buffer_printf(json, "{%s,\"Solution\":{", file->head);
+	buffer_printf(json, "{%s,\"Launch\":", loaded->place.file->head);
+	int r = write_launch(loaded, json);
+	if (r < 0)
+		return r;
+	buffer_append_string(json, ",\"Solution\":{");
 	for (const struct yaml_node *node = map->first; node; node = node->next) {
 		const char *key = node->key->text;
 		if (strcmp(key, "SolutionIndex") == 0 || strcmp(key, "SolutionNameMin") == 0 || strcmp(key, "KernelNameMin") == 0)
@@ -94,6 +148,7 @@ static void write_solution(const struct loaded_file *file, const struct yaml_nod
 		first = false;
 	}
 	buffer_append_string(json, "}}");
+	return 0;
 }
 
 /* ---- the head of a file ----------------------------------------------------------------------------------------------- */
@@ -109,7 +164,7 @@ static void write_head(const struct logic_document *document, struct buffer *jso
 	}
 	write_member("ScheduleName", yaml_at(root, LOGIC_ENTRY_SCHEDULE), json);
 	buffer_append_string(json, ",\"ArchitectureName\":");
-	write_string(document->arch, json);
+	write_string(document->arch, strlen(document->arch), json);
 	if (document->cu_count)
 		buffer_printf(json, ",\"CUCount\":%d,", document->cu_count);
 	else
@@ -187,8 +242,9 @@ static int read_block(int fd, const struct solution_place *place, struct buffer 
 }
 
 /* -EOPNOTSUPP: what stands there is not by itself a map. */
-static int write_from_place(int fd, const struct solution_place *place, struct buffer *ret_json, struct error *error)
+static int write_from_place(int fd, const struct loaded_solution *loaded, struct buffer *ret_json, struct error *error)
 {
+	const struct solution_place *place = &loaded->place;
 	_cleanup_buffer_ struct buffer text = { 0 };
 	_cleanup_yaml_ struct yaml yaml = { 0 };
 	struct stat st;
@@ -206,23 +262,21 @@ static int write_from_place(int fd, const struct solution_place *place, struct b
 		return r;
 	if (r < 0 || yaml.root->kind != YAML_MAP)
 		return -EOPNOTSUPP;
-	write_solution(place->file, yaml.root, ret_json);
-	return 0;
+	return write_solution(loaded, yaml.root, ret_json);
 }
 
-static int write_from_whole(int fd, const struct solution_place *place, struct buffer *ret_json, struct error *error)
+static int write_from_whole(int fd, const struct loaded_solution *loaded, struct buffer *ret_json, struct error *error)
 {
-	const struct loaded_file *file = place->file;
+	const struct loaded_file *file = loaded->place.file;
 	_cleanup_yaml_ struct yaml yaml = { 0 };
 
 	int r = yaml_read(&yaml, file->path, fd, YAML_WHOLE, error);
 	if (r == -ENOMEM)
 		return r;
-	const struct yaml_node *map = r < 0 ? NULL : yaml_at(yaml_at(yaml.root, LOGIC_ENTRY_SOLUTIONS), place->position);
+	const struct yaml_node *map = r < 0 ? NULL : yaml_at(yaml_at(yaml.root, LOGIC_ENTRY_SOLUTIONS), loaded->place.position);
 	if (!map || map->kind != YAML_MAP || !yaml_stamp_equal(&yaml.stamp, &file->stamp))
 		return changed(file, error);
-	write_solution(file, map, ret_json);
-	return 0;
+	return write_solution(loaded, map, ret_json);
 }
 
 int logic_write_solution(const struct logic_library *library, size_t index, struct buffer *ret_text, struct error *error)
@@ -237,9 +291,9 @@ int logic_write_solution(const struct logic_library *library, size_t index, stru
 		return changed(place->file, error);
 	if (fd < 0)
 		return error_set(error, -errno, "cannot open '%s': %s", place->file->path, strerror(errno));
-	int r = place->offset ? write_from_place(fd, place, &json, error) : -EOPNOTSUPP;
+	int r = place->offset ? write_from_place(fd, &library->loaded[index], &json, error) : -EOPNOTSUPP;
 	if (r == -EOPNOTSUPP)
-		r = write_from_whole(fd, place, &json, error);
+		r = write_from_whole(fd, &library->loaded[index], &json, error);
 	if (r == 0)
 		buffer_append(ret_text, json.data, json.size);
 	return r < 0 ? r : json.failed || ret_text->failed ? -ENOMEM : 0;

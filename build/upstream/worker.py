@@ -12,7 +12,8 @@ little endian.
     reply:   u32 length, then so many bytes: '+' body, or '-' and the reason as text
 
 Bodies are JSON objects. `verdicts` is what the assembler said to the questions that TensileLite has about it: [target, options, text, verdict]
-each. `solution` is what logic_write_solution() writes (build/logic/logic.h).
+each. `solution` is what logic_write_solution() writes (build/logic/logic.h); a kernel that this TensileLite wants launched in another way than
+"Launch" tells is refused.
 
     about     {}                                            -> {"version": "4.33.0", "targets": ["gfx803", ...]}
     caps      {targets, verdicts}                           -> {"missing": [[target, options, text], ...]} to be asked, and the request repeated;
@@ -167,11 +168,30 @@ class TensileLite:
             dict(head, DeviceNames=[], Solutions=[solution], ExactLogic=None, RangeLogic=None, LibraryType="FreeSize", Library=table), name)
         return logic.solutions[0]
 
+    @staticmethod
+    def check_launch(solution, told):
+        """The host launches a kernel as our metadata tells it, which knows the TensileLite of one time."""
+        if not told:
+            return
+        from Tensile import Contractions
+        own = {"sizeMapping": Contractions.SizeMapping, "internalArgsSupport": Contractions.InternalArgsSupport}
+        for part, cls in own.items():
+            facts = cls.FromOriginalState(solution._state)
+            for key in cls.StateKeys:
+                value = getattr(facts, key)
+                value = list(value) if isinstance(value, tuple) else value
+                # What is not told the host takes for nothing.
+                if told[part].get(key, value if not value else None) != value:
+                    raise Refusal("this TensileLite wants the kernel launched in another way than the metadata tells, which is that of ROCm 6.3: %s.%s "
+                                  "is %s, and %s" % (part, key, value, told[part].get(key, "not told")))
+
     def kernel(self, request):
         name = request["name"]
         self.begin(request)
         random.seed(name)
-        kernel = self.read_solution(request["solution"], name).getKernels()[0]
+        solution = self.read_solution(request["solution"], name)
+        self.check_launch(solution, request["solution"].get("Launch"))
+        kernel = solution.getKernels()[0]
         kernel.duplicate = False
         writer = call_with_programs(self.writer, {}, [])
         writer.setTensileInstructions(self.instructions.TensileInstructions())

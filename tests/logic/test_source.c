@@ -65,6 +65,34 @@ static void the_text_says_what_the_file_says(void **state)
 	unload(&loaded);
 }
 
+/* Every fact of it stands in the .dat, too: as YAML, which has the same maps in flow style, sorted. */
+static void the_text_tells_how_the_host_launches_the_kernel(void **state)
+{
+	_cleanup_free_ char *logic = sample(SAMPLE);
+	struct loaded loaded = load(logic);
+	_cleanup_free_ char *text = text_of(&loaded, 0);
+	_cleanup_buffer_ struct buffer dat = { 0 }, yaml = { 0 };
+	char *launch = strstr(text, "\"Launch\":{\"sizeMapping\":{\"waveNum\":"), *arguments = strstr(text, "\"internalArgsSupport\":{"), *rest;
+
+	assert_non_null(launch);
+	assert_non_null(arguments);
+	assert_int_equal(logic_write_dat(loaded.library, &dat), 0);
+	assert_int_equal(logic_dat_to_yaml(&dat, &yaml), 0);
+	buffer_append(&yaml, "", 1);
+	assert_non_null(strstr(launch, ",\"workGroup\":[16,4,1],"));
+	assert_non_null(strstr((char *)yaml.data, "workGroup: [16, 4, 1]"));
+	arguments += strlen("\"internalArgsSupport\":{");
+	arguments[strcspn(arguments, "}")] = 0;
+	size_t facts = 0;
+	for (char *fact = strtok_r(arguments, ",", &rest); fact; fact = strtok_r(NULL, ",", &rest), facts++) {
+		char line[64], *colon = strchr(fact, ':');
+		snprintf(line, sizeof(line), "%.*s: %s", (int)(colon - fact - 2), fact + 1, colon + 1);
+		assert_non_null(strstr((char *)yaml.data, line));
+	}
+	assert_int_equal(facts, 5);
+	unload(&loaded);
+}
+
 static void neighbours_and_names_have_no_part_in_the_text(void **state)
 {
 	_cleanup_free_ char *logic = sample(SAMPLE), *moved = replace(sample(SAMPLE), "    SolutionIndex: 0\n", "    SolutionIndex: 70\n");
@@ -157,6 +185,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_text_says_what_the_file_says),
+		cmocka_unit_test(the_text_tells_how_the_host_launches_the_kernel),
 		cmocka_unit_test(neighbours_and_names_have_no_part_in_the_text),
 		cmocka_unit_test(every_way_of_reading_gives_the_same_text),
 		cmocka_unit_test(a_changed_file_is_told),

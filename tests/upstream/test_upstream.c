@@ -226,6 +226,20 @@ static void test_failures_tell_why(void **state)
 	upstream_unref(upstream);
 }
 
+/* What the metadata tells the host, behind the members of a solution. */
+#define LAUNCH "},\"Launch\":{\"sizeMapping\":{\"depthU\":8,\"workGroup\":[16,4,1],\"gone\":7},\"internalArgsSupport\":{\"version\":2}},\"Rest\":{\"a\":1"
+
+static void test_a_kernel_that_the_host_would_launch_in_another_way_is_refused(void **state)
+{
+	struct upstream *upstream = start(copy_standin(state), 1);
+	_cleanup_answer_ struct answer right = print(upstream, "right", "\"DepthU\":8" LAUNCH);
+
+	assert_fails(upstream, "\"DepthU\":16" LAUNCH, -EIO, "sizeMapping.depthU is 16, and 8", "another way than the metadata tells");
+	assert_fails(upstream, "\"DepthU\":8,\"KernArgsVersion\":1" LAUNCH, -EIO, "internalArgsSupport.version is 1, and 2", "");
+	assert_fails(upstream, "\"DepthU\":8,\"Later\":5" LAUNCH, -EIO, "sizeMapping.later is 5, and not told", "");
+	upstream_unref(upstream);
+}
+
 static void test_an_unknown_target_is_refused(void **state)
 {
 	struct upstream *upstream = start(copy_standin(state), 1);
@@ -589,6 +603,7 @@ int main(void)
 		TEST(test_threads_get_the_same),
 		TEST(test_hand_written_kernels_are_taken_as_they_are),
 		TEST(test_failures_tell_why),
+		TEST(test_a_kernel_that_the_host_would_launch_in_another_way_is_refused),
 		TEST(test_an_unknown_target_is_refused),
 		TEST(test_nothing_is_made_after_the_stop),
 		TEST(test_a_python_that_will_not_do_is_told),

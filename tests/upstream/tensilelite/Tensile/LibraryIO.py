@@ -23,6 +23,10 @@ class Helper:
 
 
 class Kernel(dict):
+    @property
+    def _state(self):
+        return self
+
     def getKernels(self):
         return [self]
 
