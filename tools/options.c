@@ -295,7 +295,7 @@ static const struct {
 	{ { "names", required_argument, NULL, 's' }, OPTION_OUTPUT, "KIND", "of kernels: stable (the default), or hipBLASLt's: tensile" },
 	{ { "generator", required_argument, NULL, 's' }, OPTION_OUTPUT, "WHAT",
 	  "of kernels: native (the default); or tensilelite:DIR, that of the hipBLASLt\n"
-	  "checkout (ROCm 6.2 to 6.4) whose tensilelite folder DIR is" },
+	  "checkout (ROCm 6.3 or 6.4) whose tensilelite folder DIR is" },
 	{ { "python", required_argument, NULL, 's' }, OPTION_OUTPUT, "PROGRAM", "that runs TensileLite (python3)" },
 	{ { "assembler", required_argument, NULL, 's' }, OPTION_OUTPUT, "PROGRAM",
 	  "for its kernels: amdclang, clang or llvm-mc (the newest of them)" },
