@@ -8,10 +8,11 @@
  *     upstream_stop(upstream);                                   // kills what runs; what waits gets -ECANCELED
  *     upstream_unref(upstream);
  *
- *     request ──> worker (python3, TensileLite loaded once) ──> assembly text ──> assembler ──> object
+ *     request ──> worker (forked from a python3 that has loaded TensileLite) ──> assembly text ──> assembler ──> object
  *
- * The parts: worker.py is the program that imports TensileLite; workers.h runs as many of it as there may be; tensilelite.h sees
- * when its files change; assembler.h assembles, and answers which instructions the assembler knows; hip.h compiles helper kernels.
+ * The parts: worker.py is the program that imports TensileLite; workers.h runs it, and as many forks of it as there may be, which
+ * share what was loaded; tensilelite.h sees when its files change; assembler.h assembles, and answers which instructions the
+ * assembler knows; hip.h compiles helper kernels.
  * Nothing of TensileLite is part of this program: what it says and does is the checkout's that the user names.
  *
  * Kernels are made as for a compiler that preloads kernel arguments (ROCm 6.2 and later), as the metadata assumes it.
@@ -29,7 +30,7 @@ struct upstream_options {
 	const char *python;		/* NULL: python3 on PATH */
 	const char *assembler;		/* NULL: see assembler.h */
 	const char *hip_compiler;	/* NULL: see hip.h */
-	unsigned workers;		/* processes at once, at least 1 */
+	unsigned workers;		/* kernels at once, at least 1 */
 	unsigned code_object_version;	/* 4 or 5; 0: TensileLite's own choice */
 	unsigned kernel_seconds;	/* how long one kernel may take; 0: five minutes */
 	struct cachedb *cache;		/* keeps the capability tables; or NULL */
@@ -65,7 +66,7 @@ struct upstream_solution {
 /*
  * Generates and assembles one kernel. -EIO: the worker raised (the message has the end of its traceback), died, did not answer in
  * time (-ETIMEDOUT) or gave text that the assembler refuses (its first message); -ESTALE: TensileLite or a program changed
- * meanwhile; -ECANCELED after upstream_stop(). A worker that failed is replaced.
+ * meanwhile; -ECANCELED after upstream_stop(). Others are not harmed.
  */
 int upstream_kernel(struct upstream *upstream, const struct upstream_solution *solution, struct buffer *ret_object, struct error *error);
 

@@ -4,8 +4,8 @@
  * kernels, helpers.c helper kernels.
  *
  * Everything that objects depend on besides a request is one `edition`: TensileLite's files, python, the assembler. A change makes
- * another edition with workers of its own, as those of the old one have loaded the old files; these end when they have been idle
- * for a while. All editions are kept, as their texts are handed out.
+ * another edition with workers of its own, as those of the old one are forked from what has loaded the old files; that ends when it
+ * has been idle for a while. All editions are kept, as their texts are handed out.
  */
 #pragma once
 

@@ -2,11 +2,31 @@
 """
 The program that runs the user's TensileLite: worker.py FOLDER, where FOLDER holds Tensile/__init__.py.
 
-It loads TensileLite once and then answers requests, one at a time, until its input ends. Each is answered by a fork of it, so that nothing
-of one kernel is left when the next one comes, and memory stays what it was.
+It loads TensileLite once and then forks a child for each request, so that all share what was loaded, nothing of one kernel is left when the
+next one comes, and memory stays what it was.
 
-Protocol. Descriptor 3 is a stream socket; nothing else is read or written, so that TensileLite may print what it likes. All numbers are
-little endian.
+Protocol. The process that is started is the loader. It finds at descriptor 3 a SOCK_SEQPACKET socket, over which requests are handed to it,
+and at 5 its leash, a pipe. A message on 3 is one byte with three descriptors (SCM_RIGHTS), which are one request:
+
+    channel      a stream socket, over which the child reads the request and writes the reply
+    complaints   a pipe, which becomes descriptors 1 and 2 of the child; nothing else is written to them, so that TensileLite may print
+                 what it likes
+    leash        a stream socket, of the child and the loader
+
+The loader takes its leash before it loads. Then it forks a child for each message, at once, however many there are; it writes nothing to 3,
+and exits when that ends. The child leads a process group of its own, takes its leash, keeps the channel and the complaints, which the loader
+closes, reads one request, writes one reply and exits; when the reply is complete it may be killed. Over the leash the loader tells, and
+closes it after the last of these:
+
+    i32 process id      when it has forked the child
+    i32 status          as waitpid() gives it, when the child has ended and what is left of its group has been killed
+    i32 -errno          instead of both, when it cannot fork
+
+To take a leash is to make the kernel kill one's process group when the other end is closed or shut down (F_SETOWN, F_SETSIG, O_ASYNC);
+nothing is ever written there. So no child needs a loader that lives and listens to be ended, and whatever happens to the other side, nobody
+is left behind.
+
+All numbers are little endian. What the channel carries:
 
     request: u32 length, then so many bytes: kind '\\n' body
     reply:   u32 length, then so many bytes: '+' body, or '-' and the reason as text
@@ -29,12 +49,14 @@ tensilelite/Tensile. It differs in this: label names carry random characters the
 Later ones, in rocm-libraries, run the assembler from inside of a compiled module, and write into the metadata what only generation tells
 (TensileCreateLibrary/Run.py: passPostKernelInfoToLibrary); they are refused.
 """
+import fcntl
 import gc
 import inspect
 import io
 import json
 import os
 import random
+import select
 import signal
 import socket
 import struct
@@ -44,6 +66,7 @@ import traceback
 import types
 
 LARGEST_REQUEST = 1 << 30
+CONTROL, LEASH = 3, 5       # descriptors
 
 # Kernels are made as for a compiler that preloads kernel arguments, which those since ROCm 6.2 do; our metadata assumes the same
 # (SolutionStructs.py: assignDerivedParameters, "PreloadKernArgs"). Upstream asks the hipcc it finds, and without one takes it for too old.
@@ -299,27 +322,6 @@ def answer(tensilelite, channel, request):
     reply(channel, b"+", result)
 
 
-def answer_in_fork(tensilelite, channel, request):
-    child = os.fork()
-    if child == 0:
-        status = 1
-        try:
-            answer(tensilelite, channel, request)
-            status = 0
-        except BaseException:
-            traceback.print_exc()
-        finally:
-            sys.stderr.flush()
-            os._exit(status)
-    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    if status < 0:      # ends as it did, so that it can be told
-        if -status not in (signal.SIGKILL, signal.SIGSTOP):
-            signal.signal(-status, signal.SIG_DFL)
-        os.kill(os.getpid(), -status)
-    if status:
-        sys.exit(status)
-
-
 class Unusable:
     """Says why to every request."""
 
@@ -342,19 +344,116 @@ def load(folder):
         return Unusable("cannot load the TensileLite in '%s': %s" % (folder, describe(failure, printed)))
 
 
-def main():
-    channel = socket.socket(fileno=3)
-    channel.set_inheritable(False)
-    # Nothing that is loaded is ever garbage, and a fork ends before its garbage matters.
+# ---- processes ----
+
+def take(leash):
+    """Dies from now on, with the whole group, when the other end is let go of, or has been."""
+    fcntl.fcntl(leash, fcntl.F_SETOWN, -os.getpgrp())
+    fcntl.fcntl(leash, fcntl.F_SETSIG, signal.SIGKILL)
+    fcntl.fcntl(leash, fcntl.F_SETFL, fcntl.fcntl(leash, fcntl.F_GETFL) | os.O_ASYNC)
+    if select.select([leash], [], [], 0)[0]:
+        os.killpg(0, signal.SIGKILL)
+
+
+def tell(leash, number):
+    try:
+        os.write(leash, struct.pack("<i", number))
+    except OSError:
+        pass        # nobody wants to know
+
+
+class Loader:
+    """Forks a child for each request that is handed over, and tells how it ended."""
+
+    def __init__(self, tensilelite, answer):
+        self.tensilelite = tensilelite
+        self.answer = answer
+        self.control = socket.socket(fileno=CONTROL)
+        self.leashes = {}       # of children, by process id
+        self.woken, self.waker = os.pipe()      # readable when a child has ended
+        os.set_blocking(self.woken, False)
+        os.set_blocking(self.waker, False)
+        signal.signal(signal.SIGCHLD, lambda number, frame: None)
+        signal.set_wakeup_fd(self.waker, warn_on_full_buffer=False)
+
+    def run(self):
+        while True:
+            ready = select.select([self.control, self.woken], [], [])[0]
+            if self.woken in ready:
+                os.read(self.woken, 4096)
+                self.reap()
+            if self.control in ready:
+                message, fds, _, _ = socket.recv_fds(self.control, 1, 3)
+                if not message:
+                    return
+                self.fork(*fds)
+
+    def fork(self, channel, complaints, leash):
+        try:
+            child = os.fork()
+        except OSError as failure:
+            tell(leash, -failure.errno)
+            os.close(leash)
+        else:
+            if child == 0:
+                self.be_child(channel, complaints, leash)
+            tell(leash, child)
+            self.leashes[child] = leash
+        os.close(channel)
+        os.close(complaints)
+
+    def be_child(self, channel, complaints, leash):
+        status = 1
+        try:
+            os.setpgid(0, 0)
+            take(leash)
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            for fd in (CONTROL, LEASH, self.woken, self.waker, *self.leashes.values()):
+                os.close(fd)
+            for fd in (channel, leash):
+                os.set_inheritable(fd, False)
+            os.dup2(complaints, 1)
+            os.dup2(complaints, 2)
+            os.close(complaints)
+            stream = socket.socket(fileno=channel)
+            request = read_request(stream)
+            if request is not None:
+                self.answer(self.tensilelite, stream, request)
+            status = 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            sys.stderr.flush()
+            os._exit(status)
+
+    def reap(self):
+        while self.leashes:
+            ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            if ended is None:
+                return
+            try:        # what it has left behind; nobody else has its number before it is waited for
+                os.killpg(ended.si_pid, signal.SIGKILL)
+            except OSError:
+                pass
+            status = os.waitpid(ended.si_pid, 0)[1]
+            leash = self.leashes.pop(ended.si_pid, None)
+            if leash is not None:       # it is no child of what was loaded
+                tell(leash, status)
+                os.close(leash)
+
+
+def main(load, answer):
+    for fd in (CONTROL, LEASH):
+        os.set_inheritable(fd, False)
+    take(LEASH)
+    # Nothing that is loaded is ever garbage, and a child ends before its garbage matters.
     gc.disable()
-    tensilelite = load(sys.argv[1])
+    tensilelite = load(sys.argv[-1])
     gc.freeze()
-    while True:
-        request = read_request(channel)
-        if request is None:
-            return
-        answer_in_fork(tensilelite, channel, request)
+    sys.stderr.flush()      # or each child would say it again
+    Loader(tensilelite, answer).run()
 
 
 if __name__ == "__main__":
-    main()
+    main(load, answer)

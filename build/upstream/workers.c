@@ -1,128 +1,36 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A socket and not a pair of pipes: sending to a worker that has died must not raise SIGPIPE in a program that is not ours alone.
- * Requests, replies and stderr are served by one poll(), so that a worker that writes before it has read everything, or floods
- * stderr, blocks nobody.
+ * Sockets and not pairs of pipes: sending to a worker that has died must not raise SIGPIPE in a program that is not ours alone.
+ * Whoever asks serves its request, the reply, and what worker and loader say on stderr, with one poll(), so that a worker that writes
+ * before it has read everything, or floods stderr, blocks nobody, and there is no thread between them all.
  */
 #include "build/upstream/workers.h"
-#include "build/process/process.h"
+#include "build/upstream/loader.h"
 
 #include "base/clock.h"
 #include "base/thread.h"
 
-#include <fcntl.h>
 #include <limits.h>
-#include <poll.h>
-#include <signal.h>
 #include <sys/eventfd.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 
 #define LARGEST_REPLY (1u << 30)	/* bytes; the longest kernel of hipBLASLt has 20 MB of text */
-
-struct worker {
-	pid_t pid;
-	int channel, complaints;	/* our ends: the socket, the pipe that is its stderr */
-	int64_t idle_since;		/* ms */
-	struct process_tail tail;
-	struct worker *next;		/* the one that was idle before it */
-};
+#define ENDING_MS 500			/* from closing its end of the channel to having ended */
 
 struct workers {
-	struct workers_options options;
-	char **argv;
+	struct workers_options options;	/* with an argv of its own */
 	int stop;			/* eventfd: readable after workers_stop() */
 
 	pthread_mutex_t lock;		/* protects what follows */
-	pthread_cond_t freed;		/* a worker is idle, or may be started; or all is stopped */
-	struct worker *idle;		/* the last one used first: the others may end */
-	unsigned n;			/* workers, busy ones included */
+	pthread_cond_t freed;		/* a worker may be started; or all is stopped */
+	struct loader *loader;		/* what the next request is handed to, or NULL */
+	unsigned n;			/* requests under way */
+	int64_t idle_since;		/* ms; while there are none */
 	bool stopped;
 
-	pthread_t keeper;		/* ends workers that are idle for long; there is one with idle_seconds */
+	pthread_t keeper;		/* ends a loader that is idle for long; there is one with idle_seconds */
 	bool keeping;
 };
-
-/* ---- one worker ------------------------------------------------------------------------------------------------------- */
-
-/* Kills it, waits for it and returns its status as waitpid() gave it. */
-static int worker_end(struct worker *worker)
-{
-	int status = 0;
-
-	kill(-worker->pid, SIGKILL);
-	while (waitpid(worker->pid, &status, 0) < 0 && errno == EINTR)
-		;
-	close_p(&worker->channel);
-	close_p(&worker->complaints);
-	free(worker);
-	return status;
-}
-
-static int make_ends(int channel[2], int complaints[2])
-{
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, channel) < 0)
-		return -errno;
-	if (pipe2(complaints, O_CLOEXEC) < 0) {
-		int r = -errno;
-		close(channel[0]);
-		close(channel[1]);
-		return r;
-	}
-	return 0;
-}
-
-static int worker_start(struct workers *workers, struct worker **ret_worker, struct error *error)
-{
-	struct worker *worker = calloc(1, sizeof(*worker));
-	int channel[2], complaints[2];
-
-	if (!worker)
-		return -ENOMEM;
-	int r = make_ends(channel, complaints);
-	if (r < 0) {
-		free(worker);
-		return error_set(error, r, "cannot make a socket: %s", strerror(-r));
-	}
-	struct process_spawn spawn = {
-		.argv = (const char *const *)workers->argv, .environment = workers->options.environment,
-		.fds = { -1, complaints[1], complaints[1], channel[1], workers->options.program }, .n_fds = workers->options.program >= 0 ? 5 : 4,
-	};
-	r = process_spawn(&spawn, &worker->pid);
-	close(channel[1]);
-	close(complaints[1]);
-	worker->channel = channel[0];
-	worker->complaints = complaints[0];
-	if (r < 0) {
-		close(channel[0]);
-		close(complaints[0]);
-		free(worker);
-		return error_set(error, r, "cannot run '%s': %s", workers->argv[0], strerror(-r));
-	}
-	fcntl(worker->channel, F_SETFL, O_NONBLOCK);
-	fcntl(worker->complaints, F_SETFL, O_NONBLOCK);
-	if (workers->options.memory)
-		prlimit(worker->pid, RLIMIT_AS, &(struct rlimit){ workers->options.memory, workers->options.memory }, NULL);
-	*ret_worker = worker;
-	return 0;
-}
-
-/* An idle worker that says anything has ended, or does not keep to the protocol. */
-static bool worker_is_sound(const struct worker *worker)
-{
-	struct pollfd polled = { .fd = worker->channel, .events = POLLIN };
-
-	return poll(&polled, 1, 0) == 0;
-}
-
-static void drain_complaints(struct worker *worker)
-{
-	if (process_tail_read(&worker->tail, worker->complaints, NULL) == 0) {	/* it closed its end: there is no more to wait for */
-		close(worker->complaints);
-		worker->complaints = -1;
-	}
-}
 
 /* ---- one request on one worker ---------------------------------------------------------------------------------------- */
 
@@ -204,33 +112,32 @@ static int receive_more(struct exchange *exchange)
 }
 
 /*
- * 0 when the reply is complete, -EPIPE when the worker ended, or what went wrong. A reply before the end of the request is none:
- * the worker would take the next request for the rest of this one.
+ * 0 when the reply is complete, -EPIPE when the worker ended, or what went wrong. A reply before the end of the request is none, as it
+ * cannot be one to all of it.
  */
 static int exchange_run(struct exchange *exchange, int64_t deadline, int stop)
 {
-	struct worker *worker = exchange->worker;
+	enum { STOP, CHANNEL, REST };
 
 	for (;;) {
-		struct pollfd polled[] = {
-			{ .fd = stop, .events = POLLIN },
-			{ .fd = worker->complaints, .events = POLLIN },
-			{ .fd = worker->channel, .events = exchange->sent < exchange->request.size ? POLLIN | POLLOUT : POLLIN },
+		bool sends = exchange->sent < exchange->request.size;
+		struct pollfd polled[REST + WORKER_POLLED] = {
+			[STOP] = { .fd = stop, .events = POLLIN },
+			[CHANNEL] = { .fd = exchange->worker->channel, .events = sends ? POLLIN | POLLOUT : POLLIN },
 		};
 		int64_t left = deadline - now_ms();
-		int r = 0;
 
 		if (left <= 0)
 			return -ETIMEDOUT;
+		worker_watch(exchange->worker, polled + REST);
 		if (poll(polled, ARRAY_SIZE(polled), (int)MIN(left, (int64_t)INT_MAX)) < 0 && errno != EINTR)
 			return -errno;
-		if (polled[0].revents)
+		if (polled[STOP].revents)
 			return -ECANCELED;
-		if (polled[1].revents)
-			drain_complaints(worker);
-		if (polled[2].revents & (POLLIN | POLLHUP | POLLERR))
+		int r = worker_attend(exchange->worker, polled + REST);
+		if (r == 0 && polled[CHANNEL].revents & (POLLIN | POLLHUP | POLLERR))
 			r = receive_more(exchange);
-		if (r == 0 && polled[2].revents & POLLOUT)
+		if (r == 0 && polled[CHANNEL].revents & POLLOUT)
 			r = MIN(send_more(exchange), 0);
 		if (r > 0)
 			return exchange->sent < exchange->request.size ? -EPROTO : 0;
@@ -239,22 +146,84 @@ static int exchange_run(struct exchange *exchange, int64_t deadline, int stop)
 	}
 }
 
-/* ---- all of them ------------------------------------------------------------------------------------------------------ */
-
-static void release_argv(char **argv)
+/*
+ * Ends the worker, whatever came of it. Returns whether its loader can be given another one: not if it has not forked in all the time,
+ * and not if it does not tell the end of the worker, so that we do not know how many there are.
+ */
+static bool exchange_end(struct exchange *exchange, int result)
 {
-	for (size_t i = 0; argv && argv[i]; i++)
-		free(argv[i]);
-	free(argv);
+	struct worker *worker = exchange->worker;
+	bool was_given_time = result == -ETIMEDOUT || result == -ECANCELED;
+	int status;
+
+	if (result == -EPIPE)
+		worker_wait(worker, ENDING_MS);
+	worker_end(worker, was_given_time && !worker_was_forked(worker) ? 0 : WORKER_GRACE_MS);
+	return worker_has_ended(worker, &status) || worker_failure(worker) < 0 || result == -ECANCELED;
 }
 
-static char **copy_argv(const char *const *argv)
+/* ---- what went wrong -------------------------------------------------------------------------------------------------- */
+
+/* The worker ended before it had answered, or there was none. The loader has ended, too, if it has not told. */
+static int explain_end(const struct workers *workers, const struct worker *worker, const char *said, struct error *error)
+{
+	const struct loader *loader = worker->loader;
+	const char *program = workers->options.argv[0], *colon = *said ? ": " : "";
+	char ending[PROCESS_ENDING_SIZE];
+	int status;
+
+	if (worker_failure(worker) < 0)
+		return error_set(error, worker_failure(worker), "cannot fork the worker '%s': %s", program, strerror(-worker_failure(worker)));
+	if (worker_has_ended(worker, &status))
+		return error_set(error, -EIO, "the worker '%s' %s%s%s", program, process_print_ending(status, ending), colon, said);
+	if (loader->killed && worker_was_forked(worker))
+		return error_set(error, -EIO, "the worker '%s' ended, and what it was forked from does not tell how%s%s", program, colon, said);
+	if (loader->killed)
+		return error_set(error, -EIO, "the worker '%s' took a request and forgot it, and was killed%s%s", program, colon, said);
+	process_print_ending(loader->status, ending);
+	if (worker_was_forked(worker))
+		return error_set(error, -EIO, "the worker '%s' ended after what it was forked from %s%s%s", program, ending, colon, said);
+	return error_set(error, -EIO, "the worker '%s' %s before it took the request%s%s", program, ending, colon, said);
+}
+
+static int explain(const struct workers *workers, struct worker *worker, int failure, struct error *error)
+{
+	const char *program = workers->options.argv[0];
+
+	if (!worker_was_forked(worker))
+		loader_last_words(worker->loader, &worker->tail);
+	const char *said = process_tail_finish(&worker->tail), *colon = *said ? ": " : "";
+	switch (failure) {
+	case -EPIPE:
+		return explain_end(workers, worker, said, error);
+	case -ETIMEDOUT:
+		return error_set(error, failure, "the worker '%s' did not answer within %u seconds and was killed%s%s", program,
+				 workers->options.seconds, colon, said);
+	case -EPROTO:
+		return error_set(error, failure, "the worker '%s' wrote what is no reply%s%s", program, colon, said);
+	case -ECANCELED:
+		return error_set(error, failure, "the worker '%s' was killed: nobody waits any more", program);
+	default:
+		return error_set(error, failure, "cannot talk to the worker '%s': %s", program, strerror(-failure));
+	}
+}
+
+/* ---- all of them ------------------------------------------------------------------------------------------------------ */
+
+static void release_argv(const char *const *argv)
+{
+	for (size_t i = 0; argv && argv[i]; i++)
+		free((char *)argv[i]);
+	free((void *)argv);
+}
+
+static const char *const *copy_argv(const char *const *argv)
 {
 	size_t n = 0;
 
 	while (argv[n])
 		n++;
-	char **copy = calloc(n + 1, sizeof(*copy));
+	const char **copy = calloc(n + 1, sizeof(*copy));
 	for (size_t i = 0; copy && i < n; i++) {
 		copy[i] = strdup(argv[i]);
 		if (!copy[i]) {
@@ -265,34 +234,35 @@ static char **copy_argv(const char *const *argv)
 	return copy;
 }
 
-/* Unlinks the first idle worker that is unused since before `since`, or NULL. With the lock. */
-static struct worker *take_idle(struct workers *workers, int64_t since)
+/* With the lock; the last one to use it has it ended. */
+static void unref_loader(struct loader *loader)
 {
-	for (struct worker **place = &workers->idle; *place; place = &(*place)->next)
-		if ((*place)->idle_since <= since) {
-			struct worker *worker = *place;
-			*place = worker->next;
-			return worker;
-		}
-	return NULL;
+	if (--loader->users)
+		return;
+	loader_end(loader);
+	loader_free(loader);
+}
+
+/* The next request starts another one. With the lock. */
+static void drop_loader(struct workers *workers)
+{
+	if (workers->loader)
+		unref_loader(workers->loader);
+	workers->loader = NULL;
 }
 
 static void *keep(void *userdata)
 {
 	struct workers *workers = userdata;
 	int64_t most = (int64_t)workers->options.idle_seconds * 1000;
-	struct worker *worker;
 
 	for (;;) {
 		struct pollfd polled = { .fd = workers->stop, .events = POLLIN };
 		if (poll(&polled, 1, (int)MIN(most / 2 + 1, (int64_t)INT_MAX)) > 0)
 			return NULL;
 		pthread_mutex_lock(&workers->lock);
-		while ((worker = take_idle(workers, now_ms() - most))) {
-			worker_end(worker);
-			workers->n--;
-			pthread_cond_signal(&workers->freed);
-		}
+		if (workers->n == 0 && workers->idle_since <= now_ms() - most)
+			drop_loader(workers);
 		pthread_mutex_unlock(&workers->lock);
 	}
 }
@@ -305,12 +275,12 @@ int workers_new(const struct workers_options *options, struct workers **ret_work
 	if (!workers)
 		return -ENOMEM;
 	workers->options = *options;
-	workers->argv = copy_argv(options->argv);
+	workers->options.argv = copy_argv(options->argv);
 	workers->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	pthread_mutex_init(&workers->lock, NULL);
 	pthread_cond_init(&workers->freed, NULL);
-	if (!workers->argv || workers->stop < 0)
-		r = workers->argv ? -errno : -ENOMEM;
+	if (!workers->options.argv || workers->stop < 0)
+		r = workers->options.argv ? -errno : -ENOMEM;
 	else if (options->idle_seconds) {
 		r = thread_start("tfs-workers", keep, workers, &workers->keeper);
 		workers->keeping = r == 0;
@@ -325,15 +295,10 @@ int workers_new(const struct workers_options *options, struct workers **ret_work
 
 void workers_stop(struct workers *workers)
 {
-	struct worker *worker;
-
 	pthread_mutex_lock(&workers->lock);
 	workers->stopped = true;
 	eventfd_write(workers->stop, 1);
-	while ((worker = take_idle(workers, INT64_MAX))) {
-		worker_end(worker);
-		workers->n--;
-	}
+	drop_loader(workers);		/* the requests under way use it until their workers have ended */
 	pthread_cond_broadcast(&workers->freed);
 	pthread_mutex_unlock(&workers->lock);
 }
@@ -349,89 +314,60 @@ struct workers *workers_unref(struct workers *workers)
 	close_p(&workers->stop);
 	pthread_cond_destroy(&workers->freed);
 	pthread_mutex_destroy(&workers->lock);
-	release_argv(workers->argv);
+	release_argv(workers->options.argv);
 	free(workers);
 	return NULL;
 }
 
-/* An idle worker, or room for a new one: then *ret_worker is NULL. */
-static int acquire(struct workers *workers, struct worker **ret_worker)
+/* The loader, which is started if there is none or it does not live any more. With the lock. */
+static int use_loader(struct workers *workers, struct loader **ret_loader, struct error *error)
 {
-	struct worker *worker = NULL;
-	bool room = false, stopped;
+	int r = 0;
 
-	pthread_mutex_lock(&workers->lock);
-	while (!workers->stopped && !worker && !room) {
-		worker = take_idle(workers, INT64_MAX);
-		if (worker && !worker_is_sound(worker)) {
-			worker_end(worker);
-			workers->n--;
-			worker = NULL;
-		} else if (!worker) {
-			room = workers->n < workers->options.most;
-			if (!room)
-				pthread_cond_wait(&workers->freed, &workers->lock);
-		}
+	if (workers->loader && !loader_is_sound(workers->loader)) {
+		loader_end(workers->loader);
+		drop_loader(workers);
 	}
-	stopped = workers->stopped;
-	workers->n += room && !stopped;
-	pthread_mutex_unlock(&workers->lock);
-	if (stopped && worker)
-		worker_end(worker);
-	*ret_worker = worker;
-	return stopped ? -ECANCELED : 0;
+	if (!workers->loader) {
+		r = loader_start(&workers->options, &workers->loader, error);
+		if (r < 0)
+			return r;
+		workers->loader->users = 1;
+	}
+	workers->loader->users++;
+	*ret_loader = workers->loader;
+	return 0;
 }
 
-/* Gives a place back: with its worker, or without one. */
-static void release(struct workers *workers, struct worker *worker)
+/* A place for one more worker, and what to fork it from. */
+static int acquire(struct workers *workers, struct loader **ret_loader, struct error *error)
+{
+	int r;
+
+	pthread_mutex_lock(&workers->lock);
+	while (!workers->stopped && workers->n >= workers->options.most)
+		pthread_cond_wait(&workers->freed, &workers->lock);
+	if (workers->stopped)
+		r = error_set(error, -ECANCELED, "nobody waits any more");
+	else
+		r = use_loader(workers, ret_loader, error);
+	workers->n += r == 0;
+	if (r < 0)
+		pthread_cond_signal(&workers->freed);	/* for another one to try, who has not been woken for this place */
+	pthread_mutex_unlock(&workers->lock);
+	return r;
+}
+
+static void release(struct workers *workers, struct loader *loader, bool sound)
 {
 	pthread_mutex_lock(&workers->lock);
-	if (worker && !workers->stopped) {
-		worker->idle_since = now_ms();
-		worker->tail.size = 0;
-		worker->next = workers->idle;
-		workers->idle = worker;
-		worker = NULL;
-	} else {
-		workers->n--;
-	}
+	if (!sound && loader == workers->loader)
+		drop_loader(workers);
+	unref_loader(loader);
+	workers->n--;
+	workers->idle_since = now_ms();
 	pthread_cond_signal(&workers->freed);
 	pthread_mutex_unlock(&workers->lock);
-	if (worker)
-		worker_end(worker);
-}
-
-/* Ends a worker that did not answer, and says why. */
-static int explain(struct workers *workers, struct worker *worker, int failure, struct error *error)
-{
-	const char *program = workers->argv[0];
-	char ending[PROCESS_ENDING_SIZE];
-
-	/* Its end of the socket closes before it can be waited for; a moment later it has told its own status. */
-	for (unsigned i = 0; failure == -EPIPE && i < 50; i++) {
-		siginfo_t info = { 0 };
-		if (waitid(P_PID, (id_t)worker->pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || info.si_pid)
-			break;
-		poll(NULL, 0, 10);
-	}
-	drain_complaints(worker);
-	struct process_tail tail = worker->tail;
-	int status = worker_end(worker);
-	const char *said = process_tail_finish(&tail), *colon = *said ? ": " : "";
-
-	switch (failure) {
-	case -EPIPE:
-		return error_set(error, -EIO, "the worker '%s' %s%s%s", program, process_print_ending(status, ending), colon, said);
-	case -ETIMEDOUT:
-		return error_set(error, failure, "the worker '%s' did not answer within %u seconds and was killed%s%s", program,
-				 workers->options.seconds, colon, said);
-	case -EPROTO:
-		return error_set(error, failure, "the worker '%s' wrote what is no reply%s%s", program, colon, said);
-	case -ECANCELED:
-		return error_set(error, failure, "the worker '%s' was killed: nobody waits any more", program);
-	default:
-		return error_set(error, failure, "cannot talk to the worker '%s': %s", program, strerror(-failure));
-	}
 }
 
 static int finish(const struct exchange *exchange, struct buffer *ret_reply, struct error *error)
@@ -444,25 +380,35 @@ static int finish(const struct exchange *exchange, struct buffer *ret_reply, str
 	return ret_reply->failed ? -ENOMEM : 0;
 }
 
+/* On a new worker of the loader, which is ended if it is not sound. */
+static int ask_loader(struct workers *workers, struct loader *loader, struct exchange *exchange, bool *ret_sound, struct error *error)
+{
+	int64_t deadline = workers->options.seconds ? now_ms() + (int64_t)workers->options.seconds * 1000 : INT64_MAX;
+	_cleanup_(worker_release) struct worker worker;
+
+	int r = worker_init(&worker, loader);
+	if (r < 0)
+		return error_set(error, r, "cannot make a socket: %s", strerror(-r));
+	exchange->worker = &worker;
+	r = exchange_run(exchange, deadline, workers->stop);
+	*ret_sound = exchange_end(exchange, r);
+	if (!*ret_sound)
+		loader_end(loader);
+	return r < 0 ? explain(workers, &worker, r, error) : 0;
+}
+
 int workers_ask(struct workers *workers, const char *kind, const void *body, size_t size, struct buffer *ret_reply, struct error *error)
 {
 	_cleanup_(exchange_release) struct exchange exchange = { 0 };
+	struct loader *loader = NULL;
+	bool sound = true;
 
 	int r = exchange_init(&exchange, kind, body, size);
 	if (r == 0)
-		r = acquire(workers, &exchange.worker);
+		r = acquire(workers, &loader, error);
 	if (r < 0)
-		return r == -ECANCELED ? error_set(error, r, "nobody waits any more") : r;
-	int64_t deadline = workers->options.seconds ? now_ms() + (int64_t)workers->options.seconds * 1000 : INT64_MAX;
-	if (!exchange.worker)
-		r = worker_start(workers, &exchange.worker, error);
-	if (r == 0) {
-		r = exchange_run(&exchange, deadline, workers->stop);
-		if (r < 0) {
-			r = explain(workers, exchange.worker, r, error);
-			exchange.worker = NULL;
-		}
-	}
-	release(workers, exchange.worker);
+		return r;
+	r = ask_loader(workers, loader, &exchange, &sound, error);
+	release(workers, loader, sound);
 	return r < 0 ? r : finish(&exchange, ret_reply, error);
 }

@@ -1,19 +1,23 @@
 # SPDX-License-Identifier: MIT
 """
-Speaks the protocol of build/upstream/worker.py and writes small kernels of its own: standin.py [WORKER.PY] FOLDER.
+Serves as build/upstream/worker.py does, but writes small kernels of its own: standin.py [WORKER.PY] FOLDER.
 
-Beside FOLDER lie "requests", which gets the name of each kernel that is asked for; "processes", which gets the number of each process; and
+Beside FOLDER lie "requests", which gets the name of each kernel that is asked for; "processes", which gets the number of each process;
+"loaders", which gets that of each process that loads; "running", which has a "+" more than "-" for each kernel that is being made; and
 "behaviour", if there: lines "PART WHAT" with WHAT one of crash, hang, refuse, nonsense (assembly that is none), garbage (no reply) and flood
 (a megabyte on stderr first), for kernels whose name contains PART; or share (a variable that one compilation sees) for helper kernels.
 """
 import json
 import os
 import pathlib
-import socket
 import struct
 import sys
 import time
 import zlib
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "build" / "upstream"))
+import worker
 
 HERE = pathlib.Path(sys.argv[-1]).parent
 
@@ -40,19 +44,9 @@ HELPER = """extern "C" __global__ void {name}(float *where)
 """
 
 
-def note(file, text):
+def note(file, text, end="\n"):
     with open(HERE / file, "a") as stream:
-        stream.write(f"{text}\n")
-
-
-def read_exactly(channel, size):
-    data = b""
-    while len(data) < size:
-        piece = channel.recv(size - len(data))
-        if not piece:
-            sys.exit(0)
-        data += piece
-    return data
+        stream.write(f"{text}{end}")
 
 
 def behaviour(name):
@@ -90,7 +84,7 @@ def helpers(names):
     return b"+" + json.dumps({"files": [["Kernels.cpp", source]]}).encode()
 
 
-def answer(kind, request):
+def reply_to(kind, request):
     if kind == b"kernel":
         return kernel(request)
     if kind == b"about":
@@ -103,14 +97,18 @@ def answer(kind, request):
     return b"-unknown request"
 
 
-def main():
-    channel = socket.socket(fileno=3)
+def answer(loaded, channel, request):
     note("processes", os.getpid())
-    while True:
-        size = struct.unpack("<I", read_exactly(channel, 4))[0]
-        kind, body = read_exactly(channel, size).split(b"\n", 1)
-        reply = answer(kind, json.loads(body))
-        channel.sendall(struct.pack("<I", len(reply)) + reply)
+    note("running", "+", "")
+    kind, body = request.split(b"\n", 1)
+    reply = reply_to(kind, json.loads(body))
+    note("running", "-", "")
+    channel.sendall(struct.pack("<I", len(reply)) + reply)
 
 
-main()
+def load(folder):
+    note("processes", os.getpid())
+    note("loaders", os.getpid())
+
+
+worker.main(load, answer)
