@@ -41,7 +41,7 @@ static bool starts(struct span line, const char *with)
 
 static bool equal(struct span a, struct span b)
 {
-	return a.size == b.size && memcmp(a.start, b.start, a.size) == 0;
+	return a.size == b.size && (a.size == 0 || memcmp(a.start, b.start, a.size) == 0);	/* one without a name may be at NULL */
 }
 
 static const char *find(struct span text, const char *what)
@@ -92,6 +92,26 @@ static bool declares(struct span text, const char *directive, struct span name)
 	return false;
 }
 
+/* A directive with this comment; what a string of the source says is in quotes. */
+static bool begins_function(struct span line, struct span *ret_name)
+{
+	static const char comment[] = "; -- Begin function ";
+	const char *found = starts(line, "\t.") ? find(line, comment) : NULL;
+
+	if (!found || memchr(line.start, '"', (size_t)(found - line.start)))
+		return false;
+	*ret_name = word_at(found + strlen(comment), line.start + line.size);
+	return true;
+}
+
+/* A comment alone in its line. */
+static bool ends_function(struct span line)
+{
+	for (; starts(line, " "); line.size--)
+		line.start++;
+	return starts(line, "; -- End function");
+}
+
 static void append(struct buffer *out, struct span text)
 {
 	buffer_append(out, text.start, text.size);
@@ -138,29 +158,32 @@ static const char *find_padding(struct span rest, bool functions)
 	return rest.start;
 }
 
-/* Functions, and the preamble before them. Returns where they end in *ret_end. */
+/* Functions, and the preamble before them. Returns where they end in *ret_end. -EPROTO: one does not end. */
 static int parse_functions(struct device_text *parsed, struct span body, const char **ret_end)
 {
-	static const char begin[] = "; -- Begin function ", end[] = "; -- End function";
-	const char *start = body.start, *found;
+	const char *start = body.start;
 	enum piece_kind kind = PIECE_PREAMBLE;
-	struct span line, before = { body.start, 0 }, rest = body, name = { NULL, 0 }, behind = body;
+	struct span line, before = { body.start, 0 }, rest = body, name = { NULL, 0 }, next, behind = body;
+	bool open = false;
 
 	while (next_line(&rest, &line)) {
-		found = find(line, begin);
-		if (find(line, end))
+		if (ends_function(line)) {
 			behind = rest;
-		if (found) {
+			open = false;
+		} else if (begins_function(line, &next)) {
 			const char *first = is_section(before) ? before.start : line.start;
-			int r = add(parsed, kind, name, start, first);
+			int r = open ? -EPROTO : add(parsed, kind, name, start, first);
 			if (r < 0)
 				return r;
 			kind = PIECE_FUNCTION;
-			name = word_at(found + strlen(begin), line.start + line.size);
+			name = next;
 			start = first;
+			open = true;
 		}
 		before = line;
 	}
+	if (open)
+		return -EPROTO;
 	*ret_end = find_padding(behind, kind == PIECE_FUNCTION);
 	return add(parsed, kind, name, start, *ret_end);
 }
@@ -212,55 +235,130 @@ static int parse_rest(struct device_text *parsed, struct span rest)
 	return r < 0 ? r : add(parsed, kind, name, start, rest.start);
 }
 
-/* Kernels are a list that each begins an entry of; keys of an entry are sorted, so that the name is not the first. */
-static int parse_metadata(struct device_text *parsed, struct span rest)
+/* What a kernel is called: its descriptor is NAME.kd, which YAML takes for nothing else, as it does a kernel "y". */
+static struct span kernel_name(struct span line)
 {
-	const char *list = find(rest, "\namdhsa.kernels:"), *start = NULL;
+	static const char key[] = "    .symbol:", suffix[] = ".kd";
+	const char *start = line.start + strlen(key);
+	struct span name = word_at(start + strspn(start, " '"), line.start + line.size);
+
+	if (name.size && name.start[name.size - 1] == '\'')
+		name.size--;
+	name.size -= MIN(name.size, strlen(suffix));
+	return name;
+}
+
+/* Kernels are a list; keys of an entry are sorted, so that the symbol is not the first. Leaves what stands behind them in `rest`. */
+static int parse_kernels(struct device_text *parsed, struct span *rest)
+{
+	const char *start = NULL;
 	struct span line, name = { NULL, 0 };
 	int r = 0;
 
-	if (!list)
-		return add(parsed, PIECE_METADATA, name, rest.start, rest.start + rest.size);
-	rest.size -= (size_t)(list + 1 - rest.start);
-	rest.start = list + 1;
-	next_line(&rest, &line);
-	while (r == 0 && rest.size && rest.start[0] == ' ') {
-		next_line(&rest, &line);
+	while (r == 0 && rest->size && rest->start[0] == ' ') {
+		next_line(rest, &line);
 		if (starts(line, "  - ")) {
 			r = start ? add(parsed, PIECE_KERNEL, name, start, line.start) : 0;
 			start = line.start;
+			name = (struct span){ NULL, 0 };
 		}
-		if (starts(line, "    .name:"))
-			name = word_at(line.start + 10 + strspn(line.start + 10, " '\""), line.start + line.size);
-		if (name.size && strchr("'\"", name.start[name.size - 1]))
-			name.size--;
+		if (starts(line, "    .symbol:"))
+			name = kernel_name(line);
 	}
-	if (r == 0 && start)
-		r = add(parsed, PIECE_KERNEL, name, start, rest.start);
-	return r < 0 ? r : add(parsed, PIECE_METADATA, (struct span){ NULL, 0 }, rest.start, rest.start + rest.size);
+	return r == 0 && start ? add(parsed, PIECE_KERNEL, name, start, rest->start) : r;
+}
+
+static int parse_metadata(struct device_text *parsed, struct span rest)
+{
+	const char *list = find(rest, "\namdhsa.kernels:");
+	const struct span none = { NULL, 0 };
+	struct span line;
+	int r = 0;
+
+	if (list) {
+		rest.size -= (size_t)(list + 1 - rest.start);
+		rest.start = list + 1;
+		next_line(&rest, &line);
+		r = parse_kernels(parsed, &rest);
+	}
+	return r < 0 ? r : add(parsed, PIECE_METADATA, none, rest.start, rest.start + rest.size);
+}
+
+static const struct piece *find_piece(const struct device_text *text, enum piece_kind kind, struct span name)
+{
+	for (size_t i = 0; i < text->n; i++)
+		if (text->pieces[i].kind == kind && equal(text->pieces[i].name, name))
+			return &text->pieces[i];
+	return NULL;
+}
+
+/* Lines of what belongs to no function and is taken apart or left out: one that is not known might be code. */
+static bool is_known(enum piece_kind kind, struct span line)
+{
+	static const char *const preamble[] = { ";", " ", "\n", "\t.text", "\t.amdgcn_target", "\t.amdhsa_code_object_version" };
+	static const char *const padding[] = { ";", " ", "\n", "\t.text", "\t.p2alignl ", "\t.fill ", "\t.set ", "\t.section\t.AMDGPU." };
+	bool is_preamble = kind == PIECE_PREAMBLE;
+
+	for (size_t i = 0; i < (is_preamble ? ARRAY_SIZE(preamble) : ARRAY_SIZE(padding)); i++)
+		if (starts(line, is_preamble ? preamble[i] : padding[i]))
+			return true;
+	return false;
+}
+
+/* -EPROTO: there are lines that are not understood, or kernels without code, descriptor or metadata. */
+static int check_pieces(const struct device_text *parsed)
+{
+	size_t described = 0, kernels = 0;
+	struct span rest, line;
+
+	for (size_t i = 0; i < parsed->n; i++) {
+		const struct piece *piece = &parsed->pieces[i], *function;
+		if (piece->kind == PIECE_PREAMBLE || piece->kind == PIECE_PADDING)
+			for (rest = piece->text; next_line(&rest, &line);)
+				if (!is_known(piece->kind, line))
+					return -EPROTO;
+		described += piece->kind == PIECE_FUNCTION && find(piece->text, "\n\t.amdhsa_kernel ");
+		if (piece->kind != PIECE_KERNEL)
+			continue;
+		function = find_piece(parsed, PIECE_FUNCTION, piece->name);
+		if (!function || !declares(function->text, "\t.amdhsa_kernel ", piece->name))
+			return -EPROTO;
+		kernels++;
+	}
+	return described == kernels ? 0 : -EPROTO;
+}
+
+static int parse(struct device_text *parsed, struct span body, struct span metadata)
+{
+	const char *padding;
+
+	int r = parse_functions(parsed, body, &padding);
+	if (r == 0)
+		r = parse_rest(parsed, (struct span){ padding, (size_t)(body.start + body.size - padding) });
+	if (r == 0)
+		r = parse_metadata(parsed, metadata);
+	return r < 0 ? r : check_pieces(parsed);
 }
 
 int device_text_parse(const struct buffer *text, struct device_text **ret_parsed, struct error *error)
 {
-	static const char begin[] = "\t.amdgpu_metadata\n", end[] = "\t.end_amdgpu_metadata\n";
+	static const char begin[] = "\n\t.amdgpu_metadata\n", end[] = "\n\t.end_amdgpu_metadata\n";
 	const struct span all = { (const char *)text->data, text->size };
-	const char *metadata = find(all, begin), *stop = find(all, end), *padding;
-
-	if (!metadata || !stop || stop < metadata)
-		return error_set(error, -EPROTO, "the HIP compiler wrote %zu bytes that are no assembly text for a device", text->size);
+	const char *metadata = find(all, begin), *stop = find(all, end);
 	_cleanup_(device_text_free_p) struct device_text *parsed = calloc(1, sizeof(*parsed));
+
 	if (!parsed)
 		return -ENOMEM;
-	int r = parse_functions(parsed, (struct span){ all.start, (size_t)(metadata - all.start) }, &padding);
+	int r = -EPROTO;
+	if (metadata && stop && stop > metadata) {
+		const char *behind = metadata + strlen(begin);
+		r = parse(parsed, (struct span){ all.start, (size_t)(metadata + 1 - all.start) }, (struct span){ behind, (size_t)(stop + 1 - behind) });
+	}
+	if (r == -EPROTO)
+		return error_set(error, r, "the HIP compiler wrote %zu bytes that are no assembly text for a device", text->size);
 	if (r == 0)
-		r = parse_rest(parsed, (struct span){ padding, (size_t)(metadata - padding) });
-	metadata += strlen(begin);
-	if (r == 0)
-		r = parse_metadata(parsed, (struct span){ metadata, (size_t)(stop - metadata) });
-	if (r < 0)
-		return r;
-	*ret_parsed = TAKE(parsed);
-	return 0;
+		*ret_parsed = TAKE(parsed);
+	return r;
 }
 
 struct device_text *device_text_free(struct device_text *text)
@@ -273,14 +371,6 @@ struct device_text *device_text_free(struct device_text *text)
 }
 
 /* ---- what is common --------------------------------------------------------------------------------------------------- */
-
-static const struct piece *find_piece(const struct device_text *text, enum piece_kind kind, struct span name)
-{
-	for (size_t i = 0; i < text->n; i++)
-		if (text->pieces[i].kind == kind && equal(text->pieces[i].name, name))
-			return &text->pieces[i];
-	return NULL;
-}
 
 /* Defined by the prelude or the epilogue for all. What others do not see each part has for itself. */
 static bool is_common(const struct device_text *common, enum piece_kind kind, struct span name)
@@ -316,7 +406,7 @@ static void append_function(const struct piece *function, unsigned parts, struct
 		if (parts & (code && !ended ? FUNCTION_CODE : FUNCTION_REST) && !is_remark(line))
 			append(out, line);
 		code = code || starts(line, "\t.end_amdhsa_kernel");
-		ended = ended || find(line, "; -- End function");
+		ended = ended || ends_function(line);
 	}
 }
 

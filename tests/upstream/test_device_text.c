@@ -173,6 +173,42 @@ static void test_constants_stay_with_their_part(void **state)
 			       "grep -q \"OBJECT  GLOBAL .* $(section '[.]data') given\" table.txt", (char *)*state), 0);
 }
 
+/* What marks functions for us may stand in strings, and what names kernels may be another thing to YAML. */
+static void test_words_of_the_source_are_not_taken_for_those_of_the_compiler(void **state)
+{
+	static const char kernels[] = "extern \"C\" __global__ void one(char *p, int i) { p[0] = \"a long string ; -- Begin function one\"[i]; "
+				      "p[1] = \"another long string ; -- End function\"[i]; }\n"
+				      "extern \"C\" __global__ void y(char *p) { p[0] = 1; }\nextern \"C\" __global__ void null(char *p) { p[0] = 1; }\n";
+	_cleanup_buffer_ struct buffer text = compile(state, "common", kernels), metadata = { 0 };
+	_cleanup_(device_text_free_p) struct device_text *common = parse(&text);
+
+	add_part(state, common, "words", kernels, true, &metadata);
+	assert_int_equal(metadata.size, 0);		/* all of it is common */
+	assert_int_equal(shell("cd '%s' && ! readelf -sW words.o | grep -w 'FUNC\\|y\\|null'", (char *)*state), 0);
+}
+
+/* A compiler that says less of what it writes. */
+static void test_text_that_is_not_understood_is_refused(void **state)
+{
+	const char *file = in_scratch(state, "terse.hip"), *output = in_scratch(state, "terse.s");
+	_cleanup_buffer_ struct buffer terse = { 0 }, text = compile(state, "whole", first_source);
+	struct device_text *parsed;
+	struct error error = { 0 };
+
+	write_text(file, "extern \"C\" __attribute__((global)) void one(int *p) { p[0] = 1; }\n");
+	assert_int_equal(shell(COMPILE "-fno-verbose-asm -S '%s' -o '%s'", compiler(), file, output), 0);
+	terse.data = (uint8_t *)read_text(output, &terse.size);
+	assert_int_equal(device_text_parse(&terse, &parsed, &error), -EPROTO);
+
+	/* a function that does not end */
+	char *end = memmem(text.data, text.size, "; -- End function", 17);
+	for (char *next = end; next; next = memmem(end + 1, (size_t)((char *)text.data + text.size - end) - 1, "; -- End function", 17))
+		end = next;
+	assert_non_null(end);
+	end[5] = '_';
+	assert_int_equal(device_text_parse(&text, &parsed, &error), -EPROTO);
+}
+
 static void test_other_text_is_refused(void **state)
 {
 	static const char *const texts[] = { "", "int main;\n", "\t.amdgpu_metadata\n---\n", "\t.end_amdgpu_metadata\n\t.amdgpu_metadata\n" };
@@ -195,6 +231,8 @@ int main(void)
 		TEST(test_a_variable_of_one_compilation_is_refused),
 		TEST(test_nothing_need_be_common),
 		TEST(test_constants_stay_with_their_part),
+		TEST(test_words_of_the_source_are_not_taken_for_those_of_the_compiler),
+		TEST(test_text_that_is_not_understood_is_refused),
 		TEST(test_other_text_is_refused),
 	};
 	return cmocka_run_group_tests_name("device_text", tests, NULL, NULL);
