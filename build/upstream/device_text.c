@@ -546,6 +546,14 @@ static int check_metadata(const struct device_text *part, const struct device_te
 	return a && b && equal(a->text, b->text) ? 0 : error_set(error, -ENOTSUP, "the helper kernels have metadata besides that of kernels");
 }
 
+/* How many registers and how much stack a function takes that is called by its address, is said of the functions of one compilation. */
+static int check_calls(const struct device_text *part, struct error *error)
+{
+	if (mentions(part, PIECE_FUNCTION, "\t.amdhsa_uses_dynamic_stack 1\n") || mentions(part, PIECE_FUNCTION, ".has_indirect_call, 1\n"))
+		return error_set(error, -ENOTSUP, "the helper kernels call functions by their addresses");
+	return 0;
+}
+
 int device_text_part(const struct device_text *part, const struct device_text *common, bool last, struct buffer *out, struct buffer *metadata,
 		     struct error *error)
 {
@@ -555,6 +563,8 @@ int device_text_part(const struct device_text *part, const struct device_text *c
 		r = check_variables(part, error);
 	if (r == 0)
 		r = check_variables(common, error);
+	if (r == 0)
+		r = check_calls(part, error);
 	if (r < 0)
 		return r;
 	append_preamble(part, out);
@@ -575,8 +585,38 @@ int device_text_part(const struct device_text *part, const struct device_text *c
 	return out->failed || metadata->failed ? -ENOMEM : 0;
 }
 
-int device_text_epilogue(const struct device_text *common, const struct buffer *metadata, struct buffer *out)
+static int compare_names(const void *a, const void *b)
 {
+	const struct span *x = &((const struct piece *)a)->name, *y = &((const struct piece *)b)->name;
+	int order = memcmp(x->start, y->start, MIN(x->size, y->size));
+
+	return order ? order : (x->size > y->size) - (x->size < y->size);
+}
+
+/* A template may give the same kernel in several parts. */
+static int check_kernels(const struct buffer *metadata, struct error *error)
+{
+	_cleanup_(device_text_free_p) struct device_text *kernels = calloc(1, sizeof(*kernels));
+	struct span rest = { (const char *)metadata->data, metadata->size };
+
+	int r = kernels ? parse_kernels(kernels, &rest) : -ENOMEM;
+	if (r < 0)
+		return r;
+	if (kernels->n > 0)
+		qsort(kernels->pieces, kernels->n, sizeof(*kernels->pieces), compare_names);
+	for (size_t i = 1; i < kernels->n; i++)
+		if (equal(kernels->pieces[i - 1].name, kernels->pieces[i].name))
+			return error_set(error, -ENOTSUP, "the helper kernels have '%.*s' in several sources", (int)MIN(kernels->pieces[i].name.size, (size_t)200),
+					 kernels->pieces[i].name.start);
+	return 0;
+}
+
+int device_text_epilogue(const struct device_text *common, const struct buffer *metadata, struct buffer *out, struct error *error)
+{
+	int r = check_kernels(metadata, error);
+
+	if (r < 0)
+		return r;
 	append_preamble(common, out);
 	for (size_t i = 0; i < common->n; i++)
 		if (common->pieces[i].kind == PIECE_FUNCTION && code_comes_last(common, &common->pieces[i]))

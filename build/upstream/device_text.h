@@ -33,10 +33,12 @@ int device_text_prelude(const struct device_text *common, struct buffer *out);
 
 /*
  * A part, and the metadata of its kernels. `last`: the one before the epilogue, which ends in other padding. -ENOTSUP: the sources cannot be
- * compiled apart, as a variable that only one compilation sees, or metadata that is not of kernels, would be there more than once.
+ * compiled apart, as a variable that only one compilation sees, or metadata that is not of kernels, would be there more than once, or what a
+ * kernel needs for calls by address depends on all functions. A variable that no other object sees, and that each part only writes or only
+ * reads, is not seen: clang removes it.
  */
 int device_text_part(const struct device_text *part, const struct device_text *common, bool last, struct buffer *out, struct buffer *metadata,
 		     struct error *error);
 
-/* `metadata`: of all parts, in their order. */
-int device_text_epilogue(const struct device_text *common, const struct buffer *metadata, struct buffer *out);
+/* `metadata`: of all parts, in their order. -ENOTSUP: two parts have the same kernel. */
+int device_text_epilogue(const struct device_text *common, const struct buffer *metadata, struct buffer *out, struct error *error);

@@ -217,7 +217,7 @@ int upstream_helpers_finish(struct upstream_helpers *helpers, const struct buffe
 
 	int r = device_text_prelude(helpers->common, &prelude);
 	if (r == 0)
-		r = device_text_epilogue(helpers->common, metadata, &epilogue);
+		r = device_text_epilogue(helpers->common, metadata, &epilogue, error);
 	if (r == 0)
 		r = assemble(helpers, &prelude, ret_first, error);
 	if (r == 0)

@@ -115,7 +115,7 @@ DEFINE_CLEANUP(struct upstream_source *, upstream_source_free)
 int upstream_helpers_compile(struct upstream_helpers *helpers, const struct upstream_source *source, struct buffer *ret_object,
 			     struct buffer *metadata, struct error *error);
 
-/* `metadata`: of all parts, in their order. Two objects: to be linked before all others, and behind them. */
+/* `metadata`: of all parts, in their order. Two objects: to be linked before all others, and behind them. -ENOTSUP as above. */
 int upstream_helpers_finish(struct upstream_helpers *helpers, const struct buffer *metadata, struct buffer *ret_first, struct buffer *ret_last,
 			    struct error *error);
 

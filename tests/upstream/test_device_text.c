@@ -80,7 +80,7 @@ static void link_parts(void **state)
 	add_part(state, common, "second", second_source, true, &metadata);
 	assert_int_equal(device_text_prelude(common, &out), 0);
 	assemble(state, "prelude", &out);
-	assert_int_equal(device_text_epilogue(common, &metadata, &out), 0);
+	assert_int_equal(device_text_epilogue(common, &metadata, &out, NULL), 0);
 	assemble(state, "epilogue", &out);
 	assert_int_equal(shell("cd '%s' && '%s' -shared --no-undefined -o parts.co prelude.o first.o second.o epilogue.o", (char *)*state, tool("ld.lld")), 0);
 }
@@ -153,7 +153,7 @@ static void test_nothing_need_be_common(void **state)
 	_cleanup_(device_text_free_p) struct device_text *common = parse(&text);
 	assert_int_equal(device_text_prelude(common, &out), 0);
 	assemble(state, "prelude", &out);
-	assert_int_equal(device_text_epilogue(common, &metadata, &out), 0);
+	assert_int_equal(device_text_epilogue(common, &metadata, &out, NULL), 0);
 	assemble(state, "epilogue", &out);
 	assert_int_equal(shell("cd '%s' && for i in prelude epilogue; do readelf -h $i.o | grep -q 'ABI Version: *2$' || exit 1; done", (char *)*state), 0);
 	buffer_release(&text);
@@ -171,6 +171,33 @@ static void test_constants_stay_with_their_part(void **state)
 	assert_int_equal(shell("cd '%s' && readelf -SsW table.o >table.txt && section() { sed -n \"s/.*\\[ *\\([0-9]*\\)\\] $1 .*/\\1/p\" table.txt; } && "
 			       "grep -q \"OBJECT  LOCAL .* $(section '[.]rodata[^ ]*c[^ ]*') _ZL5table\" table.txt && "
 			       "grep -q \"OBJECT  GLOBAL .* $(section '[.]data') given\" table.txt", (char *)*state), 0);
+}
+
+/* A template of the headers: its kernel would be in the metadata twice. */
+static void test_a_kernel_of_two_parts_is_refused(void **state)
+{
+	static const char source[] = "template <int N> __global__ void k(int *p) { p[0] = N; } inline void *host_too() { return (void *)&k<3>; }\n";
+	_cleanup_buffer_ struct buffer text = compile(state, "common", ""), metadata = { 0 }, out = { 0 };
+	_cleanup_(device_text_free_p) struct device_text *common = parse(&text);
+	struct error error = { 0 };
+
+	add_part(state, common, "first", source, false, &metadata);
+	assert_int_equal(device_text_epilogue(common, &metadata, &out, &error), 0);
+	add_part(state, common, "second", source, true, &metadata);
+	assert_int_equal(device_text_epilogue(common, &metadata, &out, &error), -ENOTSUP);
+	assert_non_null(strstr(error.text, "'_Z1kILi3EEvPi' in several"));
+}
+
+/* What is called may be a function of another part, which takes more registers. */
+static void test_calls_by_address_are_refused(void **state)
+{
+	static const char source[] = "__device__ int (*hook)(int); extern \"C\" __global__ void one(int *p) { p[0] = hook(p[1]); }\n";
+	_cleanup_buffer_ struct buffer text = compile(state, "common", ""), metadata = { 0 }, calls = compile(state, "calls", source), out = { 0 };
+	_cleanup_(device_text_free_p) struct device_text *common = parse(&text), *part = parse(&calls);
+	struct error error = { 0 };
+
+	assert_int_equal(device_text_part(part, common, false, &out, &metadata, &error), -ENOTSUP);
+	assert_non_null(strstr(error.text, "by their addresses"));
 }
 
 /* What marks functions for us may stand in strings, and what names kernels may be another thing to YAML. */
@@ -231,6 +258,8 @@ int main(void)
 		TEST(test_a_variable_of_one_compilation_is_refused),
 		TEST(test_nothing_need_be_common),
 		TEST(test_constants_stay_with_their_part),
+		TEST(test_a_kernel_of_two_parts_is_refused),
+		TEST(test_calls_by_address_are_refused),
 		TEST(test_words_of_the_source_are_not_taken_for_those_of_the_compiler),
 		TEST(test_text_that_is_not_understood_is_refused),
 		TEST(test_other_text_is_refused),
