@@ -227,7 +227,8 @@ static int make_parts(struct compilation *compilation, struct error *error)
 static int make_whole(struct compilation *compilation, struct error *error)
 {
 	compilation->whole = true;
-	compilation->parts[0] = (struct part){ .n = compilation->helpers->n_helpers, .metadata = compilation->parts[0].metadata };
+	buffer_release(&compilation->parts[0].metadata);
+	compilation->parts[0] = (struct part){ .n = compilation->helpers->n_helpers };
 	compilation->objects = objects_unref(compilation->objects);
 	int r = objects_new(1, &compilation->objects);
 	return r < 0 ? r : make_part(compilation, 0, error);

@@ -11,7 +11,7 @@ struct upstream_helpers {
 	char *arch;
 	const struct program_found *compiler, *assembler;
 	struct buffer text;		/* of the headers alone */
-	struct device_text *common;	/* the same, parsed */
+	struct device_text *common;	/* the same, parsed; NULL: it is not understood, so that nothing can be compiled apart */
 };
 
 struct upstream_source {
@@ -137,7 +137,10 @@ static int compile_headers(struct upstream_helpers *helpers, struct error *error
 	int r = get_source(helpers, &(struct upstream_part){ 0 }, &source, error);
 	if (r == 0)
 		r = hip_compile(helpers->upstream->hip, helpers->arch, source->files, source->n_files, &helpers->text, error);
-	return r < 0 ? r : device_text_parse(&helpers->text, &helpers->common, error);
+	if (r < 0)
+		return r;
+	r = device_text_parse(&helpers->text, &helpers->common, error);
+	return r == -EPROTO ? 0 : r;
 }
 
 int upstream_helpers_new(struct upstream *upstream, const char *arch, struct upstream_helpers **ret_helpers, struct error *error)
@@ -188,7 +191,11 @@ static int cut_out(struct upstream_helpers *helpers, const struct upstream_sourc
 	_cleanup_(device_text_free_p) struct device_text *parsed = NULL;
 	_cleanup_buffer_ struct buffer part = { 0 };
 
+	if (!helpers->common)
+		return error_set(error, -ENOTSUP, "what the HIP compiler writes is not understood");
 	int r = device_text_parse(text, &parsed, error);
+	if (r == -EPROTO)
+		return -ENOTSUP;
 	if (r == 0)
 		r = device_text_part(parsed, helpers->common, source->last, &part, metadata, error);
 	if (r < 0)

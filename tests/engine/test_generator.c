@@ -316,6 +316,17 @@ static void test_helpers_that_share_a_variable_are_compiled_together(void **stat
 	assert_int_equal(shell("test \"$(readelf -sW '%s' | awk '/symtab/ { all = 1 } all' | grep -c 'OBJECT .* _ZL5count$')\" = 1", object), 0);
 }
 
+/* A compiler that writes no comments: where functions begin is not known. */
+static void test_helpers_whose_text_is_not_understood_are_compiled_together(void **state)
+{
+	struct engine_options options = with_compiler(state, copy_logic(state, "logic", 2));
+	size_t compiles;
+
+	assert_int_equal(shell("sed -i 's/ \"$@\"/ -fno-verbose-asm \"$@\"/' '%s' && grep -q verbose '%s'", options.hip_compiler, options.hip_compiler), 0);
+	_cleanup_(artifact_unref_p) struct artifact *artifact = get_helpers(state, &options, &compiles);
+	assert_helpers(&options, artifact);
+}
+
 static void test_helpers_that_cannot_be_compiled_fail_alone(void **state)
 {
 	struct engine_options options = with_standin(state, copy_logic(state, "logic", 1));
@@ -515,6 +526,7 @@ int main(void)
 		TEST(test_assembly_is_that_of_the_object),
 		TEST(test_helpers_are_compiled_in_parts_and_once),
 		TEST(test_helpers_that_share_a_variable_are_compiled_together),
+		TEST(test_helpers_whose_text_is_not_understood_are_compiled_together),
 		TEST(test_helpers_that_cannot_be_compiled_fail_alone),
 		TEST(test_without_a_compiler_what_launches_helpers_is_left_out_and_told_once),
 		TEST(test_a_worker_that_dies_fails_one_kernel),
