@@ -184,6 +184,19 @@ static int assemble(struct upstream_helpers *helpers, const struct buffer *text,
 	return assembler_assemble(helpers->upstream->assembler, &options, text->data, text->size, ret_object, error);
 }
 
+/* What was compiled and assembled is by the programs that its digest tells of. */
+static int check_programs(struct upstream_helpers *helpers, struct error *error)
+{
+	const struct program_found *compiler, *assembler;
+
+	int r = program_identify(helpers->upstream->hip, &compiler, error);
+	if (r == 0)
+		r = program_identify(helpers->upstream->assembler, &assembler, error);
+	if (r == 0 && (strcmp(compiler->identity, helpers->compiler->identity) != 0 || strcmp(assembler->identity, helpers->assembler->identity) != 0))
+		r = error_set(error, -ESTALE, "'%s' or '%s' has changed meanwhile", helpers->compiler->path, helpers->assembler->path);
+	return r;
+}
+
 /* Replaces the text by what of it goes into an object of its own. */
 static int cut_out(struct upstream_helpers *helpers, const struct upstream_source *source, struct buffer *text, struct buffer *metadata,
 		   struct error *error)
@@ -214,7 +227,9 @@ int upstream_helpers_compile(struct upstream_helpers *helpers, const struct upst
 	int r = hip_compile(helpers->upstream->hip, helpers->arch, source->files, source->n_files, &text, error);
 	if (r == 0 && !source->whole)
 		r = cut_out(helpers, source, &text, metadata, error);
-	return r < 0 ? r : assemble(helpers, &text, ret_object, error);
+	if (r == 0)
+		r = assemble(helpers, &text, ret_object, error);
+	return r < 0 ? r : check_programs(helpers, error);
 }
 
 int upstream_helpers_finish(struct upstream_helpers *helpers, const struct buffer *metadata, struct buffer *ret_first, struct buffer *ret_last,
@@ -229,5 +244,7 @@ int upstream_helpers_finish(struct upstream_helpers *helpers, const struct buffe
 		r = assemble(helpers, &prelude, ret_first, error);
 	if (r == 0)
 		r = assemble(helpers, &epilogue, ret_last, error);
+	if (r == 0)
+		r = check_programs(helpers, error);
 	return r < 0 ? r : upstream_check(helpers->upstream, helpers->edition, error);
 }

@@ -113,7 +113,7 @@ DEFINE_CLEANUP(struct upstream_source *, upstream_source_free)
 
 /*
  * Appends the metadata of the kernels, which is text. -ENOTSUP: these kernels cannot be compiled apart from others (device_text.h), or the
- * compiler's text is not understood; `whole` they can.
+ * compiler's text is not understood; `whole` they can. -ESTALE: a program changed meanwhile.
  */
 int upstream_helpers_compile(struct upstream_helpers *helpers, const struct upstream_source *source, struct buffer *ret_object,
 			     struct buffer *metadata, struct error *error);

@@ -316,6 +316,36 @@ static void test_helpers_that_share_a_variable_are_compiled_together(void **stat
 	assert_int_equal(shell("test \"$(readelf -sW '%s' | awk '/symtab/ { all = 1 } all' | grep -c 'OBJECT .* _ZL5count$')\" = 1", object), 0);
 }
 
+/* An upgrade under a live mount: nothing of the new compiler may be kept under the name of the old one. */
+static void test_helpers_of_a_compiler_that_changes_are_not_kept(void **state)
+{
+	struct engine_options options = with_compiler(state, copy_logic(state, "logic", 2));
+	const char *version = in_scratch(state, "version"), *wrapped = in_scratch(state, "wrapped");
+	struct artifact *artifact;
+	struct error error = { 0 };
+	char body[600];
+	size_t compiles;
+
+	write_text(version, "clang version 19.0.0\n");
+	assert_int_equal(rename(options.hip_compiler, wrapped), 0);
+	snprintf(body, sizeof(body), "case \" $* \" in *' --version '*) exec cat '%s';; *' -### '*|*' -E '*) exec '%s' \"$@\";; esac\n"
+				     "'%s' \"$@\" || exit 1\n"
+				     "[ $(wc -l <'%s') -lt 2 ] || ! mkdir \"$0.once\" || { echo 'clang version 19.0.1' >'%s'; touch \"$0\"; }\nexit 0",
+		 version, wrapped, wrapped, in_scratch(state, "compiles"), version);
+	options.hip_compiler = make_script(state, "upgraded", body);
+	struct engine *engine = open_engine(&options);
+	int r = engine_get(engine, first_of_kind(engine, ENGINE_HELPER), &artifact, &error);
+	if (r != -ESTALE || !strstr(error.text, "has changed meanwhile"))
+		fail_msg("%d: %s", r, error.text);
+	engine_unref(engine);
+
+	write_text(version, "clang version 19.0.0\n");
+	assert_int_equal(shell("touch '%s'", options.hip_compiler), 0);
+	_cleanup_(artifact_unref_p) struct artifact *whole = get_helpers(state, &options, &compiles);
+	assert_helpers(&options, whole);
+	assert_true(compiles >= 2);	/* the headers, and what was compiled when the compiler changed */
+}
+
 /* A compiler that writes no comments: where functions begin is not known. */
 static void test_helpers_whose_text_is_not_understood_are_compiled_together(void **state)
 {
@@ -526,6 +556,7 @@ int main(void)
 		TEST(test_assembly_is_that_of_the_object),
 		TEST(test_helpers_are_compiled_in_parts_and_once),
 		TEST(test_helpers_that_share_a_variable_are_compiled_together),
+		TEST(test_helpers_of_a_compiler_that_changes_are_not_kept),
 		TEST(test_helpers_whose_text_is_not_understood_are_compiled_together),
 		TEST(test_helpers_that_cannot_be_compiled_fail_alone),
 		TEST(test_without_a_compiler_what_launches_helpers_is_left_out_and_told_once),
