@@ -14,12 +14,47 @@ bool environment_is_damaged(int rc)
 	return rc == MDB_INVALID || rc == MDB_CORRUPTED || rc == MDB_PAGE_NOTFOUND;
 }
 
-/* A file that ends before its last page would kill us with SIGBUS at the first touch of what is missing. */
-static int check_length(MDB_env *env)
+/* How many of the pages from `first` on are free. LMDB reads the list in transactions of readers alone. */
+static int count_free_from(MDB_env *env, size_t first, size_t *ret_n)
+{
+	MDB_val name, value;
+	MDB_cursor *cursor;
+	size_t n, page;
+	MDB_txn *txn;
+	int rc = mdb_txn_begin(env, NULL, MDB_RDONLY, &txn);
+
+	if (rc)
+		return rc;
+	*ret_n = 0;
+	rc = mdb_cursor_open(txn, FREE_TABLE, &cursor);
+	if (rc) {
+		mdb_txn_abort(txn);
+		return rc;
+	}
+	while (!(rc = mdb_cursor_get(cursor, &name, &value, MDB_NEXT))) {
+		memcpy(&n, value.mv_data, sizeof(n));
+		for (size_t i = 1; i <= MIN(n, value.mv_size / sizeof(n) - 1); i++) {
+			memcpy(&page, (const uint8_t *)value.mv_data + i * sizeof(page), sizeof(page));
+			*ret_n += page >= first;
+		}
+	}
+	mdb_cursor_close(cursor);
+	mdb_txn_abort(txn);
+	return rc == MDB_NOTFOUND ? 0 : rc;
+}
+
+/*
+ * A file that ends before a page that is used would kill us with SIGBUS at the first touch of what is missing. LMDB does not write pages
+ * that a transaction took and gave back (mdb_page_flush: P_LOOSE), so that the last ones may be missing and nothing is lost: these
+ * are in the list of free pages. With the write lock, so that nobody else makes the file longer; a reader alone cannot, and
+ * has to take it for damaged.
+ */
+static int check_length(MDB_env *env, bool read_only)
 {
 	MDB_envinfo info;
 	MDB_stat stat;
 	struct stat st;
+	size_t n;
 	int fd, rc = mdb_env_get_fd(env, &fd);
 
 	if (!rc)
@@ -30,7 +65,20 @@ static int check_length(MDB_env *env)
 		return rc;
 	if (fstat(fd, &st) < 0)
 		return errno;
-	return (uint64_t)st.st_size < (info.me_last_pgno + 1) * (uint64_t)stat.ms_psize ? MDB_CORRUPTED : 0;
+	size_t pages = (size_t)st.st_size / stat.ms_psize, needed = info.me_last_pgno + 1;
+	if (pages >= needed)
+		return 0;
+	if (read_only)
+		return MDB_CORRUPTED;
+	if (ftruncate(fd, (off_t)(needed * stat.ms_psize)) < 0)
+		return errno;
+	rc = count_free_from(env, pages, &n);
+	if (rc || n != needed - pages) {
+		if (ftruncate(fd, st.st_size) < 0)
+			return errno;
+		return rc ? rc : MDB_CORRUPTED;
+	}
+	return 0;
 }
 
 static int open_tables(MDB_env *env, bool read_only, struct store_tables *ret_tables)
@@ -42,7 +90,9 @@ static int open_tables(MDB_env *env, bool read_only, struct store_tables *ret_ta
 
 	if (rc)
 		return rc;
-	rc = mdb_dbi_open(txn, "state", flags, &tables.state);
+	rc = check_length(env, read_only);
+	if (!rc)
+		rc = mdb_dbi_open(txn, "state", flags, &tables.state);
 	if (!rc)
 		rc = mdb_dbi_open(txn, "index", flags, &tables.index);
 	if (!rc)
@@ -98,8 +148,6 @@ int environment_open(const struct directory *directory, bool read_only, MDB_env 
 		rc = mdb_env_open(env, path, MDB_NOTLS | MDB_NOMETASYNC | (read_only ? MDB_RDONLY : 0), 0600);
 	if (!rc)
 		rc = mdb_reader_check(env, NULL);
-	if (!rc)
-		rc = check_length(env);
 	if (!rc)
 		rc = mdb_env_get_fd(env, &fd);
 	if (!rc && fcntl(fd, F_SETFD, FD_CLOEXEC) < 0)

@@ -5,6 +5,8 @@
 #include "cachedb/directory.h"
 #include "cachedb/store.h"
 
+#define FREE_TABLE 0		/* LMDB's own: transaction -> number and list of the pages that it freed; see mdb_stat(1) -f */
+
 /*
  * For a directory of which this process has no environment open, as LMDB demands. Makes the database when there is none, unless
  * read_only; mdb_env_close() ends it. A code of damage when the file cannot be what LMDB has written.

@@ -416,8 +416,6 @@ int store_write_within(struct store *store, store_body body, void *userdata, uin
 
 /* ---- the file --------------------------------------------------------------------------------------------------------- */
 
-#define FREE_TABLE 0		/* LMDB's own: transaction -> number and list of the pages that it freed; see mdb_stat(1) -f */
-
 static int count_free_pages(MDB_txn *txn, const struct store_tables *tables, void *userdata)
 {
 	uint64_t pages = 0, *ret_pages = userdata;

@@ -2,6 +2,7 @@
 /* Broken bytes. */
 #include "tests/cachedb/common.h"
 
+#include <lmdb.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -142,6 +143,79 @@ static void truncate_to_half(const char *path)
 	assert_int_equal(truncate(path, st.st_size / 2), 0);
 }
 
+/* How many of the last pages of the file are free, in bytes: LMDB does not write those that a transaction took and gave back. */
+static size_t free_at_the_end(const char *path)
+{
+	static bool is_free[1 << 16];
+	MDB_val name, value;
+	MDB_cursor *cursor;
+	MDB_envinfo info;
+	MDB_stat stat;
+	MDB_env *env;
+	MDB_txn *txn;
+	size_t n, page, end;
+
+	memset(is_free, 0, sizeof(is_free));
+	assert_int_equal(mdb_env_create(&env), 0);
+	assert_int_equal(mdb_env_open(env, path, MDB_RDONLY, 0600), 0);
+	assert_int_equal(mdb_env_info(env, &info), 0);
+	assert_int_equal(mdb_env_stat(env, &stat), 0);
+	assert_int_equal(mdb_txn_begin(env, NULL, MDB_RDONLY, &txn), 0);
+	assert_int_equal(mdb_cursor_open(txn, 0, &cursor), 0);
+	while (mdb_cursor_get(cursor, &name, &value, MDB_NEXT) == 0) {
+		memcpy(&n, value.mv_data, sizeof(n));
+		for (size_t i = 1; i <= n; i++) {
+			memcpy(&page, (uint8_t *)value.mv_data + i * sizeof(page), sizeof(page));
+			is_free[page] = true;
+		}
+	}
+	for (end = info.me_last_pgno + 1; is_free[end - 1]; end--)
+		;
+	mdb_cursor_close(cursor);
+	mdb_txn_abort(txn);
+	mdb_env_close(env);
+	return (info.me_last_pgno + 1 - end) * stat.ms_psize;
+}
+
+static void shorten(const char *path, size_t bytes)
+{
+	struct stat st;
+
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(truncate(path, st.st_size - (off_t)bytes), 0);
+}
+
+static void test_free_pages_that_are_missing_at_the_end_are_no_damage(void **state)
+{
+	char path[SCRATCH_SIZE + 16];
+	uint64_t freed;
+
+	snprintf(path, sizeof(path), "%s/data.mdb", (const char *)*state);
+	fill(*state);
+	struct cachedb *db = open_cache(*state, 0);
+	for (unsigned n = 100; n < 110; n++) {		/* what is used moves to the front */
+		assert_int_equal(cachedb_gc(db, 100000, &freed), 0);
+		put_value(db, n, 3000);
+	}
+	cachedb_close(db);
+	size_t missing = free_at_the_end(*state);
+	assert_true(missing > 0);
+	shorten(path, missing);
+	db = open_cache(*state, 0);
+	for (unsigned n = 105; n < 110; n++)
+		must_have(db, n, 3000);
+	for (unsigned n = 0; n < 30; n++)
+		put_value(db, n, 40000);
+	must_have(db, 109, 3000);
+	cachedb_close(db);
+	must_be_consistent(*state);
+
+	shorten(path, free_at_the_end(*state) + 1);	/* one that is used */
+	db = open_cache(*state, 0);
+	must_lack(db, 109);
+	cachedb_close(db);
+}
+
 static int hold_cache(void *userdata)
 {
 	int *pipes = userdata;
@@ -265,6 +339,7 @@ int main(void)
 		TEST(test_broken_value_is_quarantined_and_can_be_built_again),
 		TEST(test_broken_index_entry_is_quarantined),
 		TEST(test_check_finds_and_removes_every_bad_record),
+		TEST(test_free_pages_that_are_missing_at_the_end_are_no_damage),
 		TEST(test_database_beyond_repair_is_begun_anew),
 		TEST(test_damaged_database_in_use_is_left_alone),
 		TEST(test_mark_of_damage_is_heeded_at_the_next_open),
