@@ -6,6 +6,7 @@
 
 #define FIRST_MAP_SIZE ((size_t)16 << 20)
 #define MAX_READERS 1024
+#define FREE_TABLE 0		/* LMDB's own: transaction -> number and list of the pages that it freed; see mdb_stat(1) -f */
 #define LOCK_FILE_BYTES ((MAX_READERS + 2) * 64)	/* a slot is a cache line; so is each half of the head */
 #define N_TABLES 3
 
@@ -14,33 +15,39 @@ bool environment_is_damaged(int rc)
 	return rc == MDB_INVALID || rc == MDB_CORRUPTED || rc == MDB_PAGE_NOTFOUND;
 }
 
-/* How many of the pages from `first` on are free. LMDB reads the list in transactions of readers alone. */
-static int count_free_from(MDB_env *env, size_t first, size_t *ret_n)
+int environment_count_free(MDB_txn *txn, size_t first, uint64_t *ret_pages)
 {
+	uint64_t pages = 0;
 	MDB_val name, value;
 	MDB_cursor *cursor;
 	size_t n, page;
+	int rc = mdb_cursor_open(txn, FREE_TABLE, &cursor);
+
+	if (rc)
+		return rc;
+	while (!(rc = mdb_cursor_get(cursor, &name, &value, MDB_NEXT))) {
+		memcpy(&n, value.mv_data, sizeof(n));
+		for (size_t i = 1; i <= MIN(n, value.mv_size / sizeof(n) - 1); i++) {
+			memcpy(&page, (const uint8_t *)value.mv_data + i * sizeof(page), sizeof(page));
+			pages += page >= first;
+		}
+	}
+	mdb_cursor_close(cursor);
+	*ret_pages = pages;
+	return rc == MDB_NOTFOUND ? 0 : rc;
+}
+
+/* Beside the transaction of a writer. */
+static int count_free(MDB_env *env, size_t first, uint64_t *ret_pages)
+{
 	MDB_txn *txn;
 	int rc = mdb_txn_begin(env, NULL, MDB_RDONLY, &txn);
 
 	if (rc)
 		return rc;
-	*ret_n = 0;
-	rc = mdb_cursor_open(txn, FREE_TABLE, &cursor);
-	if (rc) {
-		mdb_txn_abort(txn);
-		return rc;
-	}
-	while (!(rc = mdb_cursor_get(cursor, &name, &value, MDB_NEXT))) {
-		memcpy(&n, value.mv_data, sizeof(n));
-		for (size_t i = 1; i <= MIN(n, value.mv_size / sizeof(n) - 1); i++) {
-			memcpy(&page, (const uint8_t *)value.mv_data + i * sizeof(page), sizeof(page));
-			*ret_n += page >= first;
-		}
-	}
-	mdb_cursor_close(cursor);
+	rc = environment_count_free(txn, first, ret_pages);
 	mdb_txn_abort(txn);
-	return rc == MDB_NOTFOUND ? 0 : rc;
+	return rc;
 }
 
 /*
@@ -54,7 +61,7 @@ static int check_length(MDB_env *env, bool read_only)
 	MDB_envinfo info;
 	MDB_stat stat;
 	struct stat st;
-	size_t n;
+	uint64_t n;
 	int fd, rc = mdb_env_get_fd(env, &fd);
 
 	if (!rc)
@@ -72,7 +79,7 @@ static int check_length(MDB_env *env, bool read_only)
 		return MDB_CORRUPTED;
 	if (ftruncate(fd, (off_t)(needed * stat.ms_psize)) < 0)
 		return errno;
-	rc = count_free_from(env, pages, &n);
+	rc = count_free(env, pages, &n);
 	if (rc || n != needed - pages) {
 		if (ftruncate(fd, st.st_size) < 0)
 			return errno;

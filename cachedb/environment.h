@@ -5,8 +5,6 @@
 #include "cachedb/directory.h"
 #include "cachedb/store.h"
 
-#define FREE_TABLE 0		/* LMDB's own: transaction -> number and list of the pages that it freed; see mdb_stat(1) -f */
-
 /*
  * For a directory of which this process has no environment open, as LMDB demands. Makes the database when there is none, unless
  * read_only; mdb_env_close() ends it. A code of damage when the file cannot be what LMDB has written.
@@ -15,3 +13,6 @@ int environment_open(const struct directory *directory, bool read_only, MDB_env 
 
 /* Is this one of the codes that say so? */
 bool environment_is_damaged(int rc);
+
+/* How many of the pages from number `first` on are free. LMDB lets transactions of readers alone read that. */
+int environment_count_free(MDB_txn *txn, size_t first, uint64_t *ret_pages);

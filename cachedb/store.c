@@ -418,21 +418,7 @@ int store_write_within(struct store *store, store_body body, void *userdata, uin
 
 static int count_free_pages(MDB_txn *txn, const struct store_tables *tables, void *userdata)
 {
-	uint64_t pages = 0, *ret_pages = userdata;
-	MDB_val name, value;
-	MDB_cursor *cursor;
-	size_t n;
-	int rc = mdb_cursor_open(txn, FREE_TABLE, &cursor);
-
-	if (rc)
-		return rc;
-	while (!(rc = mdb_cursor_get(cursor, &name, &value, MDB_NEXT))) {
-		memcpy(&n, value.mv_data, sizeof(n));
-		pages += n;
-	}
-	mdb_cursor_close(cursor);
-	*ret_pages = pages;
-	return rc == MDB_NOTFOUND ? 0 : rc;
+	return environment_count_free(txn, 0, userdata);
 }
 
 int store_measure(struct store *store, struct store_size *ret_size)
