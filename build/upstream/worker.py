@@ -204,7 +204,8 @@ class TensileLite:
                 value = getattr(facts, key)
                 value = list(value) if isinstance(value, tuple) else value
                 # What is not told the host takes for nothing.
-                if told[part].get(key, value if not value else None) != value:
+                differs = told[part][key] != value if key in told[part] else bool(value)
+                if differs:
                     raise Refusal("this TensileLite wants the kernel launched in another way than the metadata tells, which is that of ROCm 6.3: %s.%s "
                                   "is %s, and %s" % (part, key, value, told[part].get(key, "not told")))
 
